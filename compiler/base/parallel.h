@@ -1,0 +1,22 @@
+/* A team of threads that runs one function over parts. The caller is one of them. */
+#ifndef KF_PARALLEL_H
+#define KF_PARALLEL_H
+
+#include <stdint.h>
+
+typedef struct Team Team;
+
+/* CPUs this process may use: affinity and the cgroup's quota, at least 1. */
+int parallel_cpus(void);
+
+/* `threads` counts the caller; fewer if the system refuses. NULL only when out of memory. */
+Team *team_open(int threads);
+int team_size(const Team *team);
+void team_close(Team *team);
+
+/* Calls work(context, part) for every part in [0, parts), each once, on the team's threads; part p runs
+ * on thread p mod size when parts <= size (so that a static partition stays on its core). Returns when
+ * all are done. One call at a time. */
+void team_run(Team *team, int64_t parts, void (*work)(void *context, int64_t part), void *context);
+
+#endif

@@ -1,0 +1,28 @@
+/* Text: a string that grows (malloc, because it grows large and goes early). Always NUL-terminated
+ * once something was added; `{0}` is an empty one. */
+#ifndef KF_TEXT_H
+#define KF_TEXT_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct Text {
+    char *data; /* NULL while empty */
+    size_t length, room;
+} Text;
+
+void text_add(Text *text, const char *string);
+void text_add_bytes(Text *text, const void *bytes, size_t length);
+void text_printf(Text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void text_vprintf(Text *text, const char *format, va_list args);
+void text_clear(Text *text); /* keeps the room */
+void text_free(Text *text);
+
+/* The text, "" where empty. Valid until the next change. */
+const char *text_string(const Text *text);
+
+/* Levenshtein distance, for "did you mean"; stops counting at `limit`. */
+int text_distance(const char *a, const char *b, int limit);
+
+#endif
