@@ -1,0 +1,12 @@
+/* Ir -> Ir with fewer or cheaper operations and the same bits: folding, x*1, x+(-0), x-0, double
+ * negation, select of equal arms, x**k as multiplications, casts that change nothing. Nothing that changes
+ * an IEEE result, a NaN or a zero's sign. Dead values are dropped. */
+#ifndef KF_SIMPLIFY_H
+#define KF_SIMPLIFY_H
+
+#include "compiler/ir.h"
+
+/* `inline_calls`: IR_CALL nodes are replaced by their bodies. */
+Ir *simplify(Arena *arena, const Ir *ir, bool inline_calls);
+
+#endif

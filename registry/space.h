@@ -1,0 +1,73 @@
+/* Space: the knobs of a template, what makes a point legal (`require`) and sensible (`prefer`), and
+ * points. A point is stored and shown as "VEC=4,BLOCK=256" (knob names without underscores), never as
+ * an index: adding a value must not shift old results. Arithmetic is exact int64; an overflow or a
+ * division by zero makes a constraint false. */
+#ifndef KF_SPACE_H
+#define KF_SPACE_H
+
+#include "grammar/ast.h"
+
+enum { SPACE_KNOBS = 16, SPACE_VALUES = 64 };
+
+typedef struct Knob {
+    const char *key;   /* "__VEC__" */
+    const char *label; /* "VEC" */
+    int64_t values[SPACE_VALUES];
+    uint32_t count;
+    int64_t fallback; /* the analytic default, one of values */
+} Knob;
+
+typedef struct Constraint {
+    const Ast *ast; /* one STATEMENT_EXPR or directive expression */
+    Node value;
+    bool hard; /* require, else prefer */
+} Constraint;
+
+typedef struct Space {
+    Arena *arena;
+    Knob knobs[SPACE_KNOBS];
+    uint32_t knob_count;
+    ARRAY(Constraint) constraints;
+} Space;
+
+/* One value per knob, in the space's order. */
+typedef struct Point {
+    int64_t value[SPACE_KNOBS];
+} Point;
+
+/* Names a constraint or launch expression may read besides knobs: sizes of the real problem, `sms`,
+ * `cpus`, … */
+typedef struct Binding {
+    const char *name;
+    int64_t value;
+} Binding;
+typedef struct Bindings {
+    const Binding *list;
+    uint32_t count;
+} Bindings;
+
+/* Value of an integer expression over knobs (by key or label) and bindings. Functions: ceildiv(a,b)
+ * min max abs. False on an unknown name, overflow or division by zero (*why says, static text). */
+bool space_eval(const Space *space, const Point *point, Bindings bindings, const Ast *ast, Node node,
+                int64_t *value, const char **why);
+/* All hard constraints hold; with `sensible`, the preferences too. */
+bool space_allows(const Space *space, const Point *point, Bindings bindings, bool sensible);
+
+/* Number of points of the whole product; index <-> point is a bijection on [0, size). */
+uint64_t space_size(const Space *space);
+Point space_point(const Space *space, uint64_t index);
+uint64_t space_index(const Space *space, const Point *point);
+Point space_fallback(const Space *space);
+/* Indices of allowed points in order, at most `limit` (larger products are sampled by stride with `seed`).
+ * Returns their number. */
+uint32_t space_allowed(const Space *space, Bindings bindings, bool sensible, Arena *arena, uint32_t limit,
+                       uint64_t seed, uint64_t **indices);
+
+/* "VEC=4 BLOCK=256" with `separator` between. */
+void point_print(Text *out, const Space *space, const Point *point, const char *separator);
+/* Accepts ',' or ' ' separators and labels or keys; knobs not named take `base`'s value. On failure
+ * false and a message in the arena: unknown knob (with the choices), value not in the list. */
+bool point_parse(const Space *space, const char *text, const Point *base, Arena *arena, Point *point,
+                 const char **why);
+
+#endif
