@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <glob.h>
 #include <math.h>
-#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,20 +15,11 @@
 #include "compiler/simplify.h"
 #include "compiler/verify.h"
 #include "grammar/parse.h"
+#include "session.h"
 #include "tuner/launcher.h"
-#include "tuner/ops.h"
 #include "tuner/summary.h"
 
 _Static_assert((int)KF_BOOL == (int)DT_BOOL && (int)KF_F64 == (int)DT_F64, "KfType and DType agree");
-
-struct KfSession {
-    Arena *arena;
-    KfSessionOptions options;
-    Registry *registry;
-    Store *store;
-    Text message;
-    volatile sig_atomic_t interrupt;
-};
 
 struct KfProgram {
     KfSession *session;
@@ -60,7 +51,7 @@ static double now(void) {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-static KfStatus say(KfSession *session, KfStatus status, const char *format, ...) {
+KfStatus session_say(KfSession *session, KfStatus status, const char *format, ...) {
     va_list args;
     va_start(args, format);
     text_add(&session->message, "kfuse: ");
@@ -70,7 +61,7 @@ static KfStatus say(KfSession *session, KfStatus status, const char *format, ...
     return status;
 }
 
-static KfStatus give(Text *text, char **out) {
+KfStatus session_give(Text *text, char **out) {
     if (!text->data) text_add(text, "");
     *out = text->data; /* malloc'd: the caller's now */
     return KF_OK;
@@ -99,8 +90,8 @@ KfStatus kf_session_open(KfSession **out, const KfSessionOptions *options) {
     session->arena = arena_open();
     if (options) session->options = *options;
     session->registry = registry_open(session->arena);
-    const char *folder = session->options.cache ? session->options.cache : store_folder(session->arena);
-    session->store = store_open(folder);
+    session->folder = session->options.cache ? session->options.cache : store_folder(session->arena);
+    session->store = store_open(session->folder);
     return session->options.no_user_ops ? KF_OK : add_user_ops(session);
 }
 
@@ -110,6 +101,13 @@ void kf_session_close(KfSession *session) {
     arena_close(session->arena);
     text_free(&session->message);
     free(session);
+}
+
+bool session_clear_store(KfSession *session, char *why, size_t size) {
+    store_close(session->store);
+    bool ok = store_clear(session->folder, why, size);
+    session->store = store_open(session->folder);
+    return ok;
 }
 
 const char *kf_session_message(const KfSession *session) {
@@ -123,7 +121,7 @@ void kf_session_interrupt(KfSession *session) {
 KfStatus kf_session_add_ops(KfSession *session, const char *path) {
     const char *why;
     const Source *source = source_read(session->arena, path, &why);
-    if (!source) return say(session, KF_INPUT, "cannot read '%s': %s", path, why);
+    if (!source) return session_say(session, KF_INPUT, "cannot read '%s': %s", path, why);
     Diags diags = {.arena = session->arena};
     const Ast *ast = parse_definitions(session->arena, source, &diags);
     bool ok = ast && registry_add(session->registry, ast, LAYER_USER, &diags);
@@ -188,11 +186,11 @@ static bool output_strides(KfSession *session, const KfProblem *problem, Ir *ir)
         const KfTensor *t = &problem->outputs[i];
         uint32_t o = 0;
         while (o < ir->outputs.count && strcmp(ir->outputs.data[o].name, t->name) != 0) o++;
-        if (o == ir->outputs.count) return say(session, KF_INPUT, "the program has no output '%s'", t->name), false;
+        if (o == ir->outputs.count) return session_say(session, KF_INPUT, "the program has no output '%s'", t->name), false;
         if (!t->strides) continue;
         for (uint32_t d = 0; d < ir->outputs.data[o].type.rank; d++) {
             if (t->strides[d] == 0 && ir->outputs.data[o].type.dim[d] > 1)
-                return say(session, KF_INPUT, "output '%s' has stride 0: elements would overlap", t->name), false;
+                return session_say(session, KF_INPUT, "output '%s' has stride 0: elements would overlap", t->name), false;
             ir->outputs.data[o].strides[d] = t->strides[d];
         }
     }
@@ -221,14 +219,14 @@ KfStatus kf_program_open(KfSession *session, const char *text, size_t length, co
     static const char *const math[] = {"default", "strict", "fast"};
     text_clear(&session->message);
     *out = NULL;
-    if (!text || !problem || (unsigned)problem->math > KF_MATH_FAST) return say(session, KF_USAGE, "no program, or an unknown math mode");
+    if (!text || !problem || (unsigned)problem->math > KF_MATH_FAST) return session_say(session, KF_USAGE, "no program, or an unknown math mode");
     if (length == SIZE_MAX) length = strlen(text);
     const char *wrong = problem->has_plain_shape ? check_tensor(&problem->plain) : NULL;
     for (size_t i = 0; i < problem->input_count && !wrong; i++) wrong = problem->inputs[i].name ? check_tensor(&problem->inputs[i]) : "an input without a name";
-    if (wrong) return say(session, KF_USAGE, "%s", wrong);
-    if (length > SOURCE_MAX) return say(session, KF_INPUT, "the program is longer than 16 MiB");
+    if (wrong) return session_say(session, KF_USAGE, "%s", wrong);
+    if (length > SOURCE_MAX) return session_say(session, KF_INPUT, "the program is longer than 16 MiB");
     KfProgram *program = calloc(1, sizeof *program);
-    if (!program) return say(session, KF_ENVIRONMENT, "out of memory");
+    if (!program) return session_say(session, KF_ENVIRONMENT, "out of memory");
     program->session = session;
     program->arena = arena_open();
     program->lower = lower_options(program->arena, problem);
@@ -304,7 +302,7 @@ static KfStatus dump_groups(KfProgram *program, KfStage stage, const char *point
         Point point = space_fallback(&template->space);
         const char *why;
         if (point_text && !point_parse(&template->space, point_text, &point, program->arena, &point, &why))
-            return say(program->session, KF_USAGE, "%s", why);
+            return session_say(program->session, KF_USAGE, "%s", why);
         template_instantiate(out, template, &point, "");
     }
     return status;
@@ -319,7 +317,7 @@ KfStatus kf_program_dump(KfProgram *program, KfStage stage, const char *point, c
     case KF_STAGE_IR: ir_print(&out, program->ir, false); break;
     default: status = dump_groups(program, stage, point, &out); break;
     }
-    if (status == KF_OK) return give(&out, text);
+    if (status == KF_OK) return session_give(&out, text);
     text_free(&out);
     return status;
 }
@@ -332,7 +330,7 @@ KfStatus kf_program_evaluate(KfProgram *program, const void *const *inputs, void
         for (uint32_t o = 0; o < program->ir->outputs.count; o++) eval_values(eval, o, outputs[o]);
     eval_close(eval);
     team_close(team);
-    return eval ? KF_OK : say(program->session, KF_ENVIRONMENT, "the program's values do not fit in memory");
+    return eval ? KF_OK : session_say(program->session, KF_ENVIRONMENT, "the program's values do not fit in memory");
 }
 
 /* --- tuning */
@@ -366,7 +364,7 @@ static bool tune_options(KfProgram *program, const KfTuneOptions *in, const Temp
                          TuneOptions *out) {
     KfSession *session = program->session;
     static const uint32_t trials[] = {64, 16, 0}, minimum[] = {30, 8, UINT32_MAX};
-    if ((unsigned)in->effort > KF_FULL) return say(session, KF_USAGE, "unknown effort"), false;
+    if ((unsigned)in->effort > KF_FULL) return session_say(session, KF_USAGE, "unknown effort"), false;
     *out = (TuneOptions){.trials = in->trials ? in->trials : trials[in->effort], .minimum = minimum[in->effort],
                          .sensible = in->effort != KF_FULL, .budget = in->budget > 0 ? in->budget : 20,
                          .seed = in->seed, .jobs = in->jobs, .hot = in->hot, .retune = in->retune,
@@ -374,14 +372,14 @@ static bool tune_options(KfProgram *program, const KfTuneOptions *in, const Temp
     if (in->strategy && strcmp(in->strategy, "auto") != 0 && !(out->strategy = strategy_find(in->strategy))) {
         Text names = {0};
         for (const Strategy *const *s = strategy_table; *s; s++) text_printf(&names, " %s", (*s)->name);
-        say(session, KF_USAGE, "unknown strategy '%s'; choose auto%s", in->strategy, text_string(&names));
+        session_say(session, KF_USAGE, "unknown strategy '%s'; choose auto%s", in->strategy, text_string(&names));
         text_free(&names);
         return false;
     }
     if (in->point) {
         Point *only = arena_new(arena, Point), base = space_fallback(&template->space);
         const char *why;
-        if (!point_parse(&template->space, in->point, &base, arena, only, &why)) return say(session, KF_USAGE, "%s", why), false;
+        if (!point_parse(&template->space, in->point, &base, arena, only, &why)) return session_say(session, KF_USAGE, "%s", why), false;
         out->only = only;
         out->retune = true;
     }
@@ -393,8 +391,11 @@ static const char *use_text(Arena *arena, const KfProgram *program) {
     text_printf(&text, "kfuse run '%s'", program->expression);
     for (uint32_t i = 0; i < program->ir->inputs.count; i++)
         text_printf(&text, " %s=%s.npy", program->ir->inputs.data[i].name, program->ir->inputs.data[i].name);
-    for (uint32_t o = 0; o < program->ir->outputs.count; o++)
-        text_printf(&text, program->ir->outputs.count == 1 ? " -o %s.npy" : " -o %1$s=%1$s.npy", program->ir->outputs.data[o].name);
+    for (uint32_t o = 0; o < program->ir->outputs.count; o++) {
+        const char *name = program->ir->outputs.data[o].name;
+        if (program->ir->outputs.count == 1) text_printf(&text, " -o %s.npy", name);
+        else text_printf(&text, " -o %s=%s.npy", name, name);
+    }
     const char *copy = arena_copy(arena, text_string(&text), text.length);
     text_free(&text);
     return copy;
@@ -433,10 +434,10 @@ static bool from_store(KfKernel *kernel, const TuneProblem *problem) {
 
 static KfStatus no_winner(KfProgram *program, const Tuned *tuned) {
     const Candidate *first = tuned->candidates.count ? &tuned->candidates.data[0] : NULL;
-    if (tuned->interrupted) return say(program->session, KF_INTERRUPTED, "interrupted before any candidate was right");
+    if (tuned->interrupted) return session_say(program->session, KF_INTERRUPTED, "interrupted before any candidate was right");
     if (!tuned->bench.self_test && *tuned->bench.self_test_message)
-        return say(program->session, KF_NO_KERNEL, "nothing was tuned: %s", tuned->bench.self_test_message);
-    return say(program->session, KF_NO_KERNEL, "none of %u candidates is right; the first, %s: %s: %s", tuned->candidates.count,
+        return session_say(program->session, KF_NO_KERNEL, "nothing was tuned: %s", tuned->bench.self_test_message);
+    return session_say(program->session, KF_NO_KERNEL, "none of %u candidates is right; the first, %s: %s: %s", tuned->candidates.count,
                first ? first->label : "", first ? outcome_phrase(first->result.outcome) : "", first ? first->result.message : "");
 }
 
@@ -453,7 +454,7 @@ static KfStatus tune_kernel(KfKernel *kernel, const TuneProblem *problem, const 
     KfProgram *program = kernel->program;
     Tuned *tuned = arena_new(kernel->arena, Tuned);
     Why why;
-    if (!tune(kernel->arena, problem, options, tuned, &why)) return say(program->session, KF_ENVIRONMENT, "%s", why.text);
+    if (!tune(kernel->arena, problem, options, tuned, &why)) return session_say(program->session, KF_ENVIRONMENT, "%s", why.text);
     if (tuned->winner < 0) return no_winner(program, tuned);
     const Candidate *winner = &tuned->candidates.data[tuned->winner];
     kernel->run = &winner->run;
@@ -478,7 +479,7 @@ static KfStatus fits_memory(KfProgram *program, const DeviceIdentity *identity) 
     }
     for (uint32_t o = 0; o < program->ir->outputs.count; o++) bytes += (double)type_bytes(&program->ir->outputs.data[o].type);
     if (bytes <= (double)identity->memory) return KF_OK;
-    return say(program->session, KF_INPUT, "the arrays take %.1f GiB; %s has %.1f GiB", bytes / 1073741824.0, identity->title,
+    return session_say(program->session, KF_INPUT, "the arrays take %.1f GiB; %s has %.1f GiB", bytes / 1073741824.0, identity->title,
                (double)identity->memory / 1073741824.0);
 }
 
@@ -491,10 +492,10 @@ static KfStatus run_pipeline(KfKernel *kernel, const KfTuneOptions *in) {
     Groups groups;
     KfStatus status = groups_of(program, &groups);
     if (status != KF_OK) return status;
-    if (groups.list.count != 1) return say(session, KF_NO_KERNEL, "outputs of different shapes need %u kernels: not covered yet", groups.list.count);
-    if (!device_select(program->device, &kernel->device, &kernel->index, &why)) return say(session, KF_ENVIRONMENT, "%s", why.text);
+    if (groups.list.count != 1) return session_say(session, KF_NO_KERNEL, "outputs of different shapes need %u kernels: not covered yet", groups.list.count);
+    if (!device_select(program->device, &kernel->device, &kernel->index, &why)) return session_say(session, KF_ENVIRONMENT, "%s", why.text);
     DeviceIdentity *identity = arena_new(arena, DeviceIdentity);
-    if (!identify(session, kernel->device, kernel->index, arena, identity, &why)) return say(session, KF_ENVIRONMENT, "%s", why.text);
+    if (!identify(session, kernel->device, kernel->index, arena, identity, &why)) return session_say(session, KF_ENVIRONMENT, "%s", why.text);
     if ((status = fits_memory(program, identity)) != KF_OK) return status;
 
     Diags diags = {.arena = arena};
@@ -505,7 +506,7 @@ static KfStatus run_pipeline(KfKernel *kernel, const KfTuneOptions *in) {
     ProblemOptions options = {program->math, in->hot, in->exact, true};
     TuneProblem problem;
     if (!problem_build(arena, kernel->device, kernel->index, identity, program->simplified, rounded, chain, &options, session->store, &problem, &why))
-        return say(session, KF_NO_KERNEL, "%s", why.text);
+        return session_say(session, KF_NO_KERNEL, "%s", why.text);
     problem.fast_math = strcmp(program->math, "fast") == 0;
     TuneOptions tuning;
     if (!tune_options(program, in, problem.template, arena, &tuning)) return KF_USAGE;
@@ -523,7 +524,7 @@ KfStatus kf_tune(KfProgram *program, const KfTuneOptions *options, KfKernel **ou
     text_clear(&program->session->message);
     program->session->interrupt = 0;
     *out = NULL;
-    if (!kernel) return say(program->session, KF_ENVIRONMENT, "out of memory");
+    if (!kernel) return session_say(program->session, KF_ENVIRONMENT, "out of memory");
     kernel->program = program;
     kernel->arena = arena_open();
     kernel->report = report_none();
@@ -546,7 +547,7 @@ void kf_kernel_close(KfKernel *kernel) {
 }
 
 static KfStatus launched(KfKernel *kernel, bool ok, bool refused, const Why *why) {
-    return ok ? KF_OK : say(kernel->program->session, refused ? KF_INPUT : KF_ENVIRONMENT, "%s", why->text);
+    return ok ? KF_OK : session_say(kernel->program->session, refused ? KF_INPUT : KF_ENVIRONMENT, "%s", why->text);
 }
 
 static Launcher *launcher(KfKernel *kernel, Launcher **slot, bool current) {
