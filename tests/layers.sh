@@ -30,8 +30,8 @@ found=$(grep -HE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' -r --include='
 $found"
 
 cd "$BUILD"
+for name in $libraries; do [ -f "lib$name.a" ] || fail "no lib$name.a in $BUILD"; done
 for name in $libraries; do
-    [ -f "lib$name.a" ] || fail "no lib$name.a in $BUILD"
     symbols "lib$name.a" | awk -v room="$name" '{ print room, $0 }'
 done >"$TMP/symbols"
 found=$(awk -v libraries="$libraries" '
