@@ -388,12 +388,12 @@ static void test_number_print(void **state) {
         {1.0 / 3, "0.3333333333333333"},
         {5e-324, "5e-324"},
         {0x1.fffffffffffffp1023, "1.7976931348623157e308"},
-        {9007199254740993, "9007199254740992"},
+        {9007199254740992, "9007199254740992"},
         {123456.789, "123456.789"},
-        {INFINITY, "inf"},
-        {-INFINITY, "-inf"},
-        {NAN, "nan"},
-        {-NAN, "nan"},
+        {(double)INFINITY, "inf"},
+        {-(double)INFINITY, "-inf"},
+        {(double)NAN, "nan"},
+        {-(double)NAN, "nan"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Text out = {0};
