@@ -1,5 +1,5 @@
-/* The store: what is put comes back, in this process and in others; nothing that can happen to its files aborts,
- * hangs or gives a wrong row. Numbers in names are those of the field reports. */
+/* The store: what is put comes back, in this process and in others; nothing that can happen to its
+ * files aborts, hangs or gives a wrong row. Numbers in names are those of the field reports. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,8 @@ typedef struct Fixture {
 } Fixture;
 
 static const StoreKey key = {"template=t1\nir=%0 = input\ncompiler=NVRTC 13.0", "4096x4096; 4096"};
-static const char binary[] = "\x7f" "ELF, and what else a binary holds: \0\1\2\3";
+static const char binary[] = "\x7f"
+                             "ELF, and what else a binary holds: \0\1\2\3";
 
 static int set_up(void **state) {
     Fixture *fixture = calloc(1, sizeof *fixture);
@@ -40,7 +41,8 @@ static int set_up(void **state) {
 static int tear_down(void **state) {
     Fixture *fixture = *state;
     char command[192];
-    snprintf(command, sizeof command, "chmod -R u+w %s; rm -rf %s", fixture->folder, fixture->folder);
+    snprintf(command, sizeof command, "chmod -R u+w %s; rm -rf %s", fixture->folder,
+             fixture->folder);
     assert_int_equal(system(command), 0);
     arena_close(fixture->arena);
     free(fixture);
@@ -52,7 +54,8 @@ static const char *below(Fixture *fixture, const char *name) {
 }
 
 static Result sample_result(double time) {
-    Result result = {.outcome = OUTCOME_OK, .time = time, .spread = -0.0, .machine_code = 0xfedcba9876543210};
+    Result result = {
+        .outcome = OUTCOME_OK, .time = time, .spread = -0.0, .machine_code = 0xfedcba9876543210};
     result.resources = (Resources){18, 0, -1, 49152};
     result.check = check_none();
     result.check.checked = 16777216;
@@ -71,7 +74,8 @@ static void assert_same(const Result *a, const Result *b) {
     assert_memory_equal(&a->spread, &b->spread, sizeof a->spread);
     assert_int_equal(a->sample_count, b->sample_count);
     assert_memory_equal(a->samples, b->samples, a->sample_count * sizeof *a->samples);
-    assert_true(a->check.checked == b->check.checked && a->check.first_wrong == b->check.first_wrong);
+    assert_true(a->check.checked == b->check.checked &&
+                a->check.first_wrong == b->check.first_wrong);
     assert_int_equal(isnan(a->check.worst_bound), isnan(b->check.worst_bound));
     assert_true(a->check.worst_ulp == b->check.worst_ulp);
     assert_string_equal(a->message, b->message);
@@ -250,7 +254,8 @@ static void report_91_other_compiler_is_a_miss(void **state) {
 static void report_85_truncated_binary_is_a_miss(void **state) {
     Fixture *fixture = *state;
     fill(fixture->folder);
-    edit(fixture, "UPDATE trial SET binary = substr(binary, 1, length(binary) / 2) WHERE point = 'VEC=4'");
+    edit(fixture,
+         "UPDATE trial SET binary = substr(binary, 1, length(binary) / 2) WHERE point = 'VEC=4'");
     Store *store = open_clean(fixture->folder);
     assert_false(has_binary(fixture, store, "VEC=4"));
     assert_int_equal(count_trials(fixture, store), 3); /* its figures are still right */
@@ -274,8 +279,9 @@ static void report_86_binary_of_another_row_is_a_miss(void **state) {
 static void an_edited_row_is_no_result(void **state) {
     Fixture *fixture = *state;
     fill(fixture->folder);
-    edit(fixture, "UPDATE trial SET time = 1e-9 WHERE point = 'VEC=4'; UPDATE answer SET text = 'faster';"
-                  "UPDATE figure SET value = 1; UPDATE trial SET shape = '8' WHERE point = 'VEC=1'");
+    edit(fixture,
+         "UPDATE trial SET time = 1e-9 WHERE point = 'VEC=4'; UPDATE answer SET text = 'faster';"
+         "UPDATE figure SET value = 1; UPDATE trial SET shape = '8' WHERE point = 'VEC=1'");
     Store *store = open_clean(fixture->folder);
     assert_int_equal(count_trials(fixture, store), 1);
     const char *answer;
@@ -288,7 +294,8 @@ static void an_edited_row_is_no_result(void **state) {
 
 /* --- damage to the file */
 
-/* Whatever comes back is what was put, and the store can be used again, at once or at the next opening. */
+/* Whatever comes back is what was put, and the store can be used again, at once or at the next
+ * opening. */
 static void use_damaged(Fixture *fixture) {
     Arena *arena = arena_open();
     Store *store = store_open(fixture->folder);
@@ -366,15 +373,17 @@ static void truncated_files(void **state) {
 
 static void a_file_that_is_no_database_is_set_aside(void **state) {
     Fixture *fixture = *state;
-    static const char text[] = "these are my notes, and long enough to be looked at as a database would be: "
-                               "the header alone takes a hundred bytes of it";
+    static const char text[] =
+        "these are my notes, and long enough to be looked at as a database would be: "
+        "the header alone takes a hundred bytes of it";
     write_file(below(fixture, "kfuse.db"), text, sizeof text);
     Store *store = store_open(fixture->folder);
     assert_true(store_keeps(store));
     assert_non_null(strstr(store_complaint(store), "set aside as kfuse.db.damaged-1"));
     store_close(store);
     size_t size;
-    assert_memory_equal(read_file(fixture, below(fixture, "kfuse.db.damaged-1"), &size), text, sizeof text);
+    assert_memory_equal(read_file(fixture, below(fixture, "kfuse.db.damaged-1"), &size), text,
+                        sizeof text);
     fill(fixture->folder);
 }
 
@@ -508,7 +517,8 @@ static void fill_disk(Fixture *fixture) {
     Result result = sample_result(1);
     static char large[64 << 10];
     for (int i = 0; i < 20; i++) {
-        store_put_trial(store, &key, arena_printf(fixture->arena, "VEC=%d", i + 100), &result, large, sizeof large);
+        store_put_trial(store, &key, arena_printf(fixture->arena, "VEC=%d", i + 100), &result,
+                        large, sizeof large);
         store_flush(store);
     }
     if (store_keeps(store) || !store_complaint(store)) _exit(1);
@@ -535,7 +545,8 @@ static void write_many(const char *folder, int writer) {
     if (store_complaint(store)) fprintf(stderr, "%s\n", store_complaint(store)), _exit(1);
     for (int i = 0; i < PUTS; i++) {
         char point[32];
-        snprintf(point, sizeof point, "VEC=%d", i % 5 ? writer * PUTS + i : 0); /* some are the same */
+        snprintf(point, sizeof point, "VEC=%d",
+                 i % 5 ? writer * PUTS + i : 0); /* some are the same */
         Result result = sample_result(writer + 1);
         result.machine_code = (uint64_t)writer;
         char own[64];
