@@ -1,157 +1,11 @@
-/* The store: what is put comes back, in this process and in others; nothing that can happen to its
- * files aborts, hangs or gives a wrong row. Numbers in names are those of the field reports. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+/* The store: what is put comes back, in this process and in others, wherever its folder is. Numbers
+ * in names are those of the field reports. */
+#include "tests/unit/store_fixture.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "tuner/store.h"
-
-typedef struct Fixture {
-    char folder[64];
-    Arena *arena;
-} Fixture;
-
-static const StoreKey key = {"template=t1\nir=%0 = input\ncompiler=NVRTC 13.0", "4096x4096; 4096"};
-static const char binary[] = "\x7f"
-                             "ELF, and what else a binary holds: \0\1\2\3";
-
-static int set_up(void **state) {
-    Fixture *fixture = calloc(1, sizeof *fixture);
-    const char *base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
-    snprintf(fixture->folder, sizeof fixture->folder, "%s/kfuse-store-XXXXXX", base);
-    assert_non_null(mkdtemp(fixture->folder));
-    fixture->arena = arena_open();
-    *state = fixture;
-    return 0;
-}
-
-static int tear_down(void **state) {
-    Fixture *fixture = *state;
-    char command[192];
-    snprintf(command, sizeof command, "chmod -R u+w %s; rm -rf %s", fixture->folder,
-             fixture->folder);
-    assert_int_equal(system(command), 0);
-    arena_close(fixture->arena);
-    free(fixture);
-    return 0;
-}
-
-static const char *below(Fixture *fixture, const char *name) {
-    return arena_printf(fixture->arena, "%s/%s", fixture->folder, name);
-}
-
-static Result sample_result(double time) {
-    Result result = {
-        .outcome = OUTCOME_OK, .time = time, .spread = -0.0, .machine_code = 0xfedcba9876543210};
-    result.resources = (Resources){18, 0, -1, 49152};
-    result.check = check_none();
-    result.check.checked = 16777216;
-    result.check.worst_bound = (double)NAN;
-    result.check.worst_ulp = (double)INFINITY;
-    result.sample_count = 3;
-    for (int i = 0; i < 3; i++) result.samples[i] = 1e-5f * (float)(i + 1);
-    return result;
-}
-
-static void assert_same(const Result *a, const Result *b) {
-    assert_int_equal(a->outcome, b->outcome);
-    assert_memory_equal(&a->resources, &b->resources, sizeof a->resources);
-    assert_true(a->machine_code == b->machine_code);
-    assert_memory_equal(&a->time, &b->time, sizeof a->time);
-    assert_memory_equal(&a->spread, &b->spread, sizeof a->spread);
-    assert_int_equal(a->sample_count, b->sample_count);
-    assert_memory_equal(a->samples, b->samples, a->sample_count * sizeof *a->samples);
-    assert_true(a->check.checked == b->check.checked &&
-                a->check.first_wrong == b->check.first_wrong);
-    assert_int_equal(isnan(a->check.worst_bound), isnan(b->check.worst_bound));
-    assert_true(a->check.worst_ulp == b->check.worst_ulp);
-    assert_string_equal(a->message, b->message);
-}
-
-static Store *open_clean(const char *folder) {
-    Store *store = store_open(folder);
-    if (store_complaint(store)) fail_msg("%s", store_complaint(store));
-    return store;
-}
-
-static uint32_t count_trials(Fixture *fixture, Store *store) {
-    uint32_t count;
-    store_trials(store, &key, fixture->arena, &count);
-    return count;
-}
-
-static bool has_binary(Fixture *fixture, Store *store, const char *point) {
-    const void *bytes;
-    size_t size;
-    bool found = store_binary(store, &key, point, fixture->arena, &bytes, &size);
-    if (found) assert_memory_equal(bytes, binary, sizeof binary);
-    if (found) assert_int_equal(size, sizeof binary);
-    return found;
-}
-
-/* One trial of each kind, an answer, a figure. */
-static void fill(const char *folder) {
-    Store *store = open_clean(folder);
-    Result good = sample_result(5e-5), better = sample_result(4e-5);
-    Result bad = {.outcome = OUTCOME_COMPILE, .message = "error: 'é' is no identifier"};
-    store_put_trial(store, &key, "VEC=8", &bad, NULL, 0);
-    store_put_trial(store, &key, "VEC=1", &good, binary, sizeof binary);
-    store_put_trial(store, &key, "VEC=4", &better, binary, sizeof binary);
-    store_put_answer(store, &key, "expression relu(x + res)\ntime 4e-05\n");
-    store_put_figure(store, "roof:1", 4.37e12);
-    store_close(store);
-}
-
-/* Runs SQL on the database as a stranger would. */
-static void edit(Fixture *fixture, const char *sql) {
-    sqlite3 *db;
-    char *message = NULL;
-    assert_int_equal(sqlite3_open(below(fixture, "kfuse.db"), &db), SQLITE_OK);
-    if (sqlite3_exec(db, sql, NULL, NULL, &message) != SQLITE_OK) fail_msg("%s", message);
-    sqlite3_close(db);
-}
-
-static void write_file(const char *path, const void *bytes, size_t size) {
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, size, file), size);
-    fclose(file);
-}
-
-static char *read_file(Fixture *fixture, const char *path, size_t *size) {
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    char *bytes = arena_alloc(fixture->arena, 1 << 20);
-    *size = fread(bytes, 1, 1 << 20, file);
-    fclose(file);
-    return bytes;
-}
-
-/* Runs `body` in a child and gives its exit status, or -1 if a signal ended it. */
-static int in_child(void (*body)(Fixture *), Fixture *fixture) {
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        body(fixture);
-        _exit(0);
-    }
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 /* --- what is put comes back */
 
@@ -247,180 +101,6 @@ static void report_91_other_compiler_is_a_miss(void **state) {
     store_trials(store, &other, fixture->arena, &count);
     assert_int_equal(count, 0);
     store_close(store);
-}
-
-/* --- damage to rows */
-
-static void report_85_truncated_binary_is_a_miss(void **state) {
-    Fixture *fixture = *state;
-    fill(fixture->folder);
-    edit(fixture,
-         "UPDATE trial SET binary = substr(binary, 1, length(binary) / 2) WHERE point = 'VEC=4'");
-    Store *store = open_clean(fixture->folder);
-    assert_false(has_binary(fixture, store, "VEC=4"));
-    assert_int_equal(count_trials(fixture, store), 3); /* its figures are still right */
-    Result result = sample_result(4e-5);
-    store_put_trial(store, &key, "VEC=4", &result, binary, sizeof binary);
-    assert_true(has_binary(fixture, store, "VEC=4"));
-    store_close(store);
-}
-
-static void report_86_binary_of_another_row_is_a_miss(void **state) {
-    Fixture *fixture = *state;
-    fill(fixture->folder);
-    edit(fixture, "UPDATE trial SET (binary, binary_sum) = (SELECT binary, binary_sum FROM trial"
-                  " WHERE point = 'VEC=1') WHERE point = 'VEC=4'");
-    Store *store = open_clean(fixture->folder);
-    assert_false(has_binary(fixture, store, "VEC=4"));
-    assert_true(has_binary(fixture, store, "VEC=1"));
-    store_close(store);
-}
-
-static void an_edited_row_is_no_result(void **state) {
-    Fixture *fixture = *state;
-    fill(fixture->folder);
-    edit(fixture,
-         "UPDATE trial SET time = 1e-9 WHERE point = 'VEC=4'; UPDATE answer SET text = 'faster';"
-         "UPDATE figure SET value = 1; UPDATE trial SET shape = '8' WHERE point = 'VEC=1'");
-    Store *store = open_clean(fixture->folder);
-    assert_int_equal(count_trials(fixture, store), 1);
-    const char *answer;
-    int64_t date;
-    double roof;
-    assert_false(store_answer(store, &key, fixture->arena, &answer, &date));
-    assert_false(store_figure(store, "roof:1", &roof));
-    store_close(store);
-}
-
-/* --- damage to the file */
-
-/* Whatever comes back is what was put, and the store can be used again, at once or at the next
- * opening. */
-static void use_damaged(Fixture *fixture) {
-    Arena *arena = arena_open();
-    Store *store = store_open(fixture->folder);
-    uint32_t count;
-    const StoredTrial *trials = store_trials(store, &key, arena, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        if (trials[i].result.outcome != OUTCOME_OK) continue;
-        Result expected = sample_result(strcmp(trials[i].point, "VEC=4") == 0 ? 4e-5 : 5e-5);
-        assert_same(&trials[i].result, &expected);
-    }
-    has_binary(fixture, store, "VEC=4");
-    const char *answer;
-    int64_t date;
-    if (store_answer(store, &key, arena, &answer, &date))
-        assert_string_equal(answer, "expression relu(x + res)\ntime 4e-05\n");
-    double roof;
-    if (store_figure(store, "roof:1", &roof)) assert_true(roof == 4.37e12);
-    Text text = {0};
-    store_list(store, &text);
-    store_show(store, "", &text);
-    text_free(&text);
-    Result again = sample_result(4e-5);
-    store_put_trial(store, &key, "VEC=4", &again, binary, sizeof binary);
-    store_flush(store);
-    const char *complaint = store_complaint(store);
-    if (!store_keeps(store)) assert_non_null(complaint);
-    if (complaint) assert_null(strchr(complaint, '\n'));
-    store_close(store);
-    arena_close(arena);
-}
-
-static void clear_folder(Fixture *fixture) {
-    char why[256] = "";
-    assert_true(store_clear(fixture->folder, why, sizeof why));
-}
-
-static void report_88_random_bits_flip(void **state) {
-    Fixture *fixture = *state;
-    fill(fixture->folder);
-    size_t size;
-    char *whole = read_file(fixture, below(fixture, "kfuse.db"), &size);
-    assert_in_range(size, 4096, 1 << 19);
-    char *bytes = arena_alloc(fixture->arena, size);
-    const char *path = below(fixture, "kfuse.db");
-    uint64_t random = 88;
-    for (int round = 0; round < 1000; round++) {
-        clear_folder(fixture);
-        memcpy(bytes, whole, size);
-        for (int flips = 1 << round % 5; flips > 0; flips--) {
-            random = random * 6364136223846793005 + 1442695040888963407;
-            size_t at = (size_t)(random >> 20) % size;
-            if (round % 3 == 0) at %= 200; /* the header and the root of the schema */
-            bytes[at] ^= (char)(1 << (random >> 60) % 8);
-        }
-        write_file(path, bytes, size);
-        use_damaged(fixture);
-    }
-}
-
-static void truncated_files(void **state) {
-    Fixture *fixture = *state;
-    fill(fixture->folder);
-    size_t size;
-    const char *path = below(fixture, "kfuse.db");
-    char *whole = read_file(fixture, path, &size);
-    for (size_t length = 0; length < size; length += 509) {
-        clear_folder(fixture);
-        write_file(path, whole, length);
-        use_damaged(fixture);
-        Store *store = store_open(fixture->folder);
-        assert_true(store_keeps(store));
-        store_close(store);
-    }
-}
-
-static void a_file_that_is_no_database_is_set_aside(void **state) {
-    Fixture *fixture = *state;
-    static const char text[] =
-        "these are my notes, and long enough to be looked at as a database would be: "
-        "the header alone takes a hundred bytes of it";
-    write_file(below(fixture, "kfuse.db"), text, sizeof text);
-    Store *store = store_open(fixture->folder);
-    assert_true(store_keeps(store));
-    assert_non_null(strstr(store_complaint(store), "set aside as kfuse.db.damaged-1"));
-    store_close(store);
-    size_t size;
-    assert_memory_equal(read_file(fixture, below(fixture, "kfuse.db.damaged-1"), &size), text,
-                        sizeof text);
-    fill(fixture->folder);
-}
-
-static void leave_running(Fixture *fixture) {
-    Store *store = store_open(fixture->folder);
-    if (!strstr(store_complaint(store), "cannot be set aside now") || store_keeps(store)) _exit(1);
-    store_close(store);
-}
-
-/* Who uses the database keeps it; the other one runs without. */
-static void damage_in_use_is_not_set_aside(void **state) {
-    Fixture *fixture = *state;
-    fill(fixture->folder);
-    Store *store = open_clean(fixture->folder);
-    edit(fixture, "PRAGMA user_version = 0");
-    assert_int_equal(in_child(leave_running, fixture), 0);
-    assert_int_equal(access(below(fixture, "kfuse.db.damaged-1"), F_OK), -1);
-    assert_int_equal(count_trials(fixture, store), 3);
-    store_close(store);
-}
-
-static void report_104_other_schemas_are_not_read(void **state) {
-    Fixture *fixture = *state;
-    fill(fixture->folder);
-    edit(fixture, "PRAGMA user_version = 0");
-    Store *store = store_open(fixture->folder);
-    assert_true(store_keeps(store));
-    assert_non_null(strstr(store_complaint(store), "set aside"));
-    assert_int_equal(count_trials(fixture, store), 0);
-    store_close(store);
-    edit(fixture, "PRAGMA user_version = 999");
-    store = store_open(fixture->folder);
-    assert_false(store_keeps(store));
-    assert_non_null(strstr(store_complaint(store), "schema 999"));
-    store_close(store);
-    edit(fixture, "PRAGMA user_version = 1"); /* and it was left alone */
-    store_close(open_clean(fixture->folder));
 }
 
 /* --- places */
@@ -536,6 +216,36 @@ static void full_disk(void **state) {
     store_close(store);
 }
 
+/* --- kfuse cache */
+
+static void lists_shows_clears(void **state) {
+    Fixture *fixture = *state;
+    fill(fixture->folder);
+    Store *store = open_clean(fixture->folder);
+    Text text = {0};
+    store_list(store, &text);
+    assert_non_null(strstr(text_string(&text), "3 trials"));
+    assert_non_null(strstr(text_string(&text), "relu(x + res)"));
+    char prefix[8];
+    snprintf(prefix, sizeof prefix, "%.7s", text_string(&text));
+    text_clear(&text);
+    assert_true(store_show(store, prefix, &text));
+    assert_non_null(strstr(text_string(&text), "compiler=NVRTC 13.0"));
+    assert_non_null(strstr(text_string(&text), "VEC=8"));
+    assert_false(store_show(store, "no such key", &text));
+    text_free(&text);
+    char why[256] = "";
+    assert_false(store_clear(fixture->folder, why, sizeof why));
+    assert_non_null(strstr(why, "another kfuse uses it"));
+    store_close(store);
+    assert_true(store_clear(fixture->folder, why, sizeof why));
+    assert_true(store_clear(fixture->folder, why, sizeof why));
+    assert_true(store_clear(below(fixture, "nothing"), why, sizeof why));
+    store = open_clean(fixture->folder);
+    assert_int_equal(count_trials(fixture, store), 0);
+    store_close(store);
+}
+
 /* --- other processes and threads */
 
 enum { WRITERS = 4, PUTS = 25 };
@@ -643,63 +353,23 @@ static void report_80_killed_in_the_middle(void **state) {
     }
 }
 
-/* --- kfuse cache */
-
-static void lists_shows_clears(void **state) {
-    Fixture *fixture = *state;
-    fill(fixture->folder);
-    Store *store = open_clean(fixture->folder);
-    Text text = {0};
-    store_list(store, &text);
-    assert_non_null(strstr(text_string(&text), "3 trials"));
-    assert_non_null(strstr(text_string(&text), "relu(x + res)"));
-    char prefix[8];
-    snprintf(prefix, sizeof prefix, "%.7s", text_string(&text));
-    text_clear(&text);
-    assert_true(store_show(store, prefix, &text));
-    assert_non_null(strstr(text_string(&text), "compiler=NVRTC 13.0"));
-    assert_non_null(strstr(text_string(&text), "VEC=8"));
-    assert_false(store_show(store, "no such key", &text));
-    text_free(&text);
-    char why[256] = "";
-    assert_false(store_clear(fixture->folder, why, sizeof why));
-    assert_non_null(strstr(why, "another kfuse uses it"));
-    store_close(store);
-    assert_true(store_clear(fixture->folder, why, sizeof why));
-    assert_true(store_clear(fixture->folder, why, sizeof why));
-    assert_true(store_clear(below(fixture, "nothing"), why, sizeof why));
-    store = open_clean(fixture->folder);
-    assert_int_equal(count_trials(fixture, store), 0);
-    store_close(store);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(gives_back_what_was_put),
-        TEST(sees_what_is_queued),
-        TEST(writes_once_a_second),
-        TEST(puts_the_exact_shape_first),
-        TEST(keeps_a_binary_for_its_machine_code_only),
-        TEST(report_91_other_compiler_is_a_miss),
-        TEST(report_85_truncated_binary_is_a_miss),
-        TEST(report_86_binary_of_another_row_is_a_miss),
-        TEST(an_edited_row_is_no_result),
-        TEST(report_88_random_bits_flip),
-        TEST(truncated_files),
-        TEST(a_file_that_is_no_database_is_set_aside),
-        TEST(damage_in_use_is_not_set_aside),
-        TEST(report_104_other_schemas_are_not_read),
-        TEST(report_89_makes_missing_parents),
-        TEST(report_89_no_place_for_a_store),
-        TEST(report_89_folder_by_environment),
-        TEST(report_89_read_only_folder_still_answers),
-        TEST(full_disk),
-        TEST(report_86_processes_write_one_key),
-        TEST(threads_hold_stores_of_their_own),
-        TEST(report_80_killed_in_the_middle),
-        TEST(lists_shows_clears),
+        STORE_TEST(gives_back_what_was_put),
+        STORE_TEST(sees_what_is_queued),
+        STORE_TEST(writes_once_a_second),
+        STORE_TEST(puts_the_exact_shape_first),
+        STORE_TEST(keeps_a_binary_for_its_machine_code_only),
+        STORE_TEST(report_91_other_compiler_is_a_miss),
+        STORE_TEST(report_89_makes_missing_parents),
+        STORE_TEST(report_89_no_place_for_a_store),
+        STORE_TEST(report_89_folder_by_environment),
+        STORE_TEST(report_89_read_only_folder_still_answers),
+        STORE_TEST(full_disk),
+        STORE_TEST(report_86_processes_write_one_key),
+        STORE_TEST(threads_hold_stores_of_their_own),
+        STORE_TEST(report_80_killed_in_the_middle),
+        STORE_TEST(lists_shows_clears),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
