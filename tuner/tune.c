@@ -1,0 +1,147 @@
+/* In: a template bound to shapes, an oracle, options. Out: candidates with what became of them, and a winner.
+ *
+ * The idea: one loop that keeps three things busy: the search (ask), the compile workers (units of a few
+ * points), the bench (one candidate at a time). Where timings share the compilers' cores, compiling ends before
+ * measuring begins. Finalists, the eager chain and the roof are then timed in turn, paired, and only that
+ * decides. */
+#include "tuner/tuning.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static const double ROOF_MARGIN = 1.01, COMPILE_LIMIT = 60, RUN_LIMIT = 20, COMPILE_SHARE = 0.5;
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+double tuning_left(const Tuning *t) {
+    return t->began + t->options->budget - now();
+}
+
+bool tuning_interrupted(const Tuning *t) {
+    return t->options->interrupt && *t->options->interrupt;
+}
+
+void tuning_finish(Tuning *t, Candidate *c) {
+    c->done = true;
+    t->finished++;
+    if (c->result.outcome == OUTCOME_OK && (t->best == 0 || c->result.time < t->best))
+        t->best = c->result.time;
+    if (t->options->progress)
+        t->options->progress(t->options->context, t->finished, t->total, t->best, tuning_left(t));
+}
+
+void tuning_fail(Tuning *t, Candidate *c, Outcome outcome, const char *message) {
+    c->result.outcome = outcome;
+    snprintf(c->result.message, sizeof c->result.message, "%s", message ? message : "");
+    tuning_finish(t, c);
+}
+
+/* Why to stop now, or NULL. */
+static const char *stop(const Tuning *t) {
+    if (tuning_interrupted(t)) return "interrupted";
+    if (t->best > 0 && tuning_left(t) < 0.15 * t->options->budget) return "the time budget was used up";
+    double roof = tuning_roof(t);
+    if (t->best > 0 && roof > 0 && t->finished >= t->options->minimum && t->finished < t->total &&
+        t->best <= roof * ROOF_MARGIN)
+        return "within 1 % of the roof";
+    return NULL;
+}
+
+/* Where nothing may be timed while anything compiles, compiling must leave time for measuring. */
+static void stop_compiling(Tuning *t) {
+    pool_close(t->pool);
+    t->pool = NULL;
+}
+
+static void loop(Tuning *t) {
+    const Device *device = t->problem->device;
+    while (!(t->tuned->stopped = stop(t))) {
+        Compiled compiled;
+        if (t->pool && device->host_exclusive && t->ready.count > 0 && tuning_left(t) < COMPILE_SHARE * t->options->budget)
+            stop_compiling(t);
+        bool compiling = t->pool && pool_pending(t->pool) > 0;
+        bool may_measure = !compiling || !device->host_exclusive;
+        if (compiling && pool_wait(t->pool, 0, -1, &compiled)) tuning_compiled(t, &compiled);
+        else if (may_measure && tuning_measure_next(t)) continue;
+        else if (compiling) {
+            if (pool_wait(t->pool, 0.05, -1, &compiled)) tuning_compiled(t, &compiled);
+        } else break;
+    }
+}
+
+static void open_search(Tuning *t) {
+    const TuneOptions *o = t->options;
+    const Space *space = &t->problem->template->space;
+    Bindings bindings = t->problem->plans[0]->bindings;
+    uint64_t *indices;
+    uint32_t allowed = space_allowed(space, bindings, o->sensible, t->arena, 1 << 16, o->seed, &indices);
+    t->total = o->only ? 1 : o->trials && o->trials < allowed ? o->trials : allowed;
+    t->strategy = o->strategy ? o->strategy : strategy_auto(allowed, t->total);
+    SearchProblem problem = {space, bindings, o->sensible, o->seed, t->total};
+    t->search = t->strategy->open(t->arena, &problem);
+}
+
+static bool open_workers(Tuning *t, Why *why) {
+    const TuneProblem *p = t->problem;
+    double start = now();
+    BenchOptions options = {t->options->seed, t->options->hot, RUN_LIMIT, p->journal};
+    t->bench = bench_open(p->device, p->index, p->identity, p->ir, p->rounded, &options, why);
+    if (!t->bench) return false;
+    if (!t->tuned->from_store) {
+        t->pool = pool_open(p->device, p->identity, t->options->jobs, COMPILE_LIMIT, why);
+        if (!t->pool) return false;
+        t->tuned->workers = (uint32_t)pool_size(t->pool);
+    }
+    t->tuned->start_seconds = now() - start;
+    return true;
+}
+
+static void first_units(Tuning *t) {
+    if (t->options->only) tuning_ask_only(t);
+    else tuning_ask(t);
+    tuning_submit(t);
+}
+
+static void fill_twins(Tuning *t) {
+    for (uint32_t i = 0; i < t->tuned->candidates.count; i++) {
+        Candidate *c = tuning_candidate(t, i);
+        if (c->twin_of < 0 || !tuning_candidate(t, (uint32_t)c->twin_of)->done) continue;
+        Resources resources = c->result.resources;
+        c->result = tuning_candidate(t, (uint32_t)c->twin_of)->result;
+        c->result.resources = resources;
+        tuning_finish(t, c);
+    }
+}
+
+bool tune(Arena *arena, const TuneProblem *problem, const TuneOptions *options, Tuned *tuned, Why *why) {
+    Tuning t = {.arena = arena, .problem = problem, .options = options, .tuned = tuned, .began = now()};
+    *tuned = (Tuned){.winner = -1, .tie = -1};
+    tuned->companions = arena_array(arena, Result, problem->companion_count + 1);
+    t.companion_binaries = arena_array(arena, Binary *, problem->companion_count + 1);
+    t.companion_missing = arena_array(arena, uint32_t, problem->companion_count + 1);
+    for (uint32_t i = 0; i < problem->companion_count; i++)
+        t.companion_binaries[i] = arena_array(arena, Binary, problem->companions[i].source_count + 1);
+    open_search(&t);
+    tuning_load(&t);
+    bool ok = open_workers(&t, why);
+    if (ok) {
+        if (!tuned->from_store) first_units(&t);
+        loop(&t);
+        fill_twins(&t);
+        tuning_rank(&t);
+        Why ignored;
+        bench_report(t.bench, &tuned->bench, &ignored);
+        tuning_keep(&t);
+    }
+    tuned->interrupted = tuning_interrupted(&t);
+    if (t.pool) pool_close(t.pool);
+    if (t.bench) bench_close(t.bench);
+    t.strategy->close(t.search);
+    return ok;
+}
