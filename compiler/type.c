@@ -1,5 +1,6 @@
-/* Shapes and storage types: how many elements, which shapes broadcast, what two types give together. One
- * idea: NumPy's rules, in exact arithmetic (a size that would overflow is an answer, never a wrap). */
+/* Shapes and storage types: how many elements, which shapes broadcast, what two types give
+ * together. One idea: NumPy's rules, in exact arithmetic (a size that would overflow is an answer,
+ * never a wrap). */
 #include "compiler/type.h"
 
 #include <stdlib.h>
@@ -82,7 +83,8 @@ bool type_is_full(const Type *type, const int64_t strides[RANK_MAX]) {
     for (uint32_t round = 0; round < type->rank; round++) {
         uint32_t least = RANK_MAX;
         for (uint32_t i = 0; i < type->rank; i++)
-            if (!done[i] && (least == RANK_MAX || llabs(strides[i]) < llabs(strides[least]))) least = i;
+            if (!done[i] && (least == RANK_MAX || llabs(strides[i]) < llabs(strides[least])))
+                least = i;
         done[least] = true;
         if (type->dim[least] == 1) continue;
         if (llabs(strides[least]) <= reach) return false;
@@ -104,7 +106,8 @@ void type_print(Text *out, const Type *type) {
 
 /* Digits at *text as a size; NULL, or what is wrong with them. */
 static const char *parse_size(const char **text, int64_t *size) {
-    if (**text < '0' || **text > '9') return "sizes are whole numbers with 'x' between, like 4096x4096";
+    if (**text < '0' || **text > '9')
+        return "sizes are whole numbers with 'x' between, like 4096x4096";
     *size = 0;
     for (; **text >= '0' && **text <= '9'; (*text)++) {
         int digit = **text - '0';
