@@ -141,7 +141,8 @@ static Value call_reduction(Expression *e, Node node, Reduction reduction) {
         return 0;
     }
     if (!find_axis(e, node, &ir_node(ir, a)->type, &axis)) return 0;
-    return ir_reduce(ir, reduction, a, axis, lower_place(e->lower, e->scope, call->span));
+    Span span = lower_place(e->lower, e->scope, call->span);
+    return lower_checked(e, ir_reduce(ir, reduction, a, axis, span), call);
 }
 
 static Value call_primitive(Expression *e, const AstNode *call, Primitive primitive) {
@@ -153,7 +154,8 @@ static Value call_primitive(Expression *e, const AstNode *call, Primitive primit
 
 static Value call_cast(Expression *e, const AstNode *call, DType type) {
     Value a = expression_value(e, call_args(e, call)[0].value);
-    return a == 0 ? 0 : ir_cast(e->lower->ir, type, a, lower_place(e->lower, e->scope, call->span));
+    Span span = lower_place(e->lower, e->scope, call->span);
+    return a == 0 ? 0 : lower_checked(e, ir_cast(e->lower->ir, type, a, span), call);
 }
 
 Value lower_call(Expression *e, Node node) {

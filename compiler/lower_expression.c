@@ -96,7 +96,7 @@ static bool any_failed(const Value *args, uint32_t count) {
     return false;
 }
 
-static Value check_size(Expression *e, Value value, const AstNode *node) {
+Value lower_checked(Expression *e, Value value, const AstNode *node) {
     if (type_count(&ir_node(e->lower->ir, value)->type) >= 0) return value;
     lower_error(e->lower, e->scope, node->mark, NULL, "the result, %s, exceeds 2^62 bytes",
                 lower_shape(e->lower, value));
@@ -110,13 +110,13 @@ Value lower_apply(Expression *e, Primitive primitive, const Value *args, uint32_
     if (any_failed(args, count) || !check_broadcast(e, args, count, node)) return 0;
     memcpy(taken, args, count * sizeof *args);
     if (!fit_numbers(e, primitive, taken, count, node)) return 0;
-    return check_size(e, ir_apply(e->lower->ir, primitive, taken, count, span), node);
+    return lower_checked(e, ir_apply(e->lower->ir, primitive, taken, count, span), node);
 }
 
 static Value lower_power(Expression *e, const Value *args, const AstNode *node) {
     if (any_failed(args, 2) || !check_broadcast(e, args, 2, node)) return 0;
     Span span = lower_place(e->lower, e->scope, node->span);
-    return check_size(e, ir_power(e->lower->ir, args[0], args[1], span), node);
+    return lower_checked(e, ir_power(e->lower->ir, args[0], args[1], span), node);
 }
 
 static Value lower_matmul(Expression *e, const Value *args, const AstNode *node) {
@@ -131,7 +131,7 @@ static Value lower_matmul(Expression *e, const Value *args, const AstNode *node)
         return 0;
     }
     Span span = lower_place(e->lower, e->scope, node->span);
-    return check_size(e, ir_matmul(e->lower->ir, args[0], args[1], span), node);
+    return lower_checked(e, ir_matmul(e->lower->ir, args[0], args[1], span), node);
 }
 
 static Value lower_transpose(Expression *e, const AstNode *node) {

@@ -46,6 +46,10 @@ static IrOutput *add_output(Lower *lower, const char *name, Value value, Span ma
         output.type = lower->options->plain;
         output.type.dtype = ir_dtype(ir, output.value);
     }
+    if (type_count(&output.type) < 0) {
+        diag_error(lower->diags, lower->ast->source, mark, NULL, "'%s' exceeds 2^62 bytes", name);
+        return NULL;
+    }
     type_strides(&output.type, output.strides);
     array_push(ir->arena, &ir->outputs, output);
     return &ir->outputs.data[ir->outputs.count - 1];

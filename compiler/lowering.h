@@ -80,6 +80,8 @@ const char *lower_shape(const Lower *lower, Value value); /* "4096x4096" */
 Value lower_expression(Lower *lower, const Scope *scope, Node node);
 Value lower_apply(Expression *e, Primitive primitive, const Value *args, uint32_t count,
                   const AstNode *node);
+/* `value`, or 0 with a message where its bytes overflow. */
+Value lower_checked(Expression *e, Value value, const AstNode *node);
 /* `value` as a number of integer type `type` fits; says so if not. */
 bool lower_fits(Lower *lower, const Scope *scope, DType type, Value value, Span mark);
 /* An error at `mark` of the scope's text: in the registry's, at the call in the program that led

@@ -83,7 +83,8 @@ static bool rounds_to_whole(const IrNode *node) {
 static Value simplify_magnitude(Simplify *s) {
     if (is_op(s, 0, P_FABS)) return s->node->arg[0];
     if (!is_op(s, 0, P_NEG) || !is_real(s, 0)) return 0; /* u8 has no minus */
-    return ir_apply(s->ir, P_FABS, &arg(s, 0)->arg[0], 1, s->node->span);
+    Value inner = arg(s, 0)->arg[0];
+    return ir_apply(s->ir, P_FABS, &inner, 1, s->node->span);
 }
 
 /* The value that the operation equals, or 0. */

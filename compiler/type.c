@@ -69,10 +69,10 @@ bool type_matmul(const Type *a, const Type *b, Type *shape) {
 }
 
 void type_strides(const Type *type, int64_t strides[RANK_MAX]) {
-    int64_t stride = 1;
+    uint64_t stride = 1; /* may wrap where a size is 0 and nothing is addressed */
     for (uint32_t i = type->rank; i-- > 0;) {
-        strides[i] = stride;
-        stride *= type->dim[i] > 0 ? type->dim[i] : 1;
+        strides[i] = (int64_t)stride;
+        stride *= type->dim[i] > 0 ? (uint64_t)type->dim[i] : 1;
     }
 }
 

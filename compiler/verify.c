@@ -22,7 +22,9 @@ static const char *check_type(const Type *type) {
     for (uint32_t i = 0; i < type->rank; i++)
         if (type->dim[i] < 0) return "negative size";
     if (type->dtype == DT_WEAK && type->rank > 0) return "a number with a shape";
-    return type_count(type) < 0 ? "too many bytes" : NULL;
+    Type bytes = *type; /* a value inside may be wider than what is stored */
+    bytes.dtype = DT_U8;
+    return type_count(&bytes) < 0 ? "too many elements" : NULL;
 }
 
 static uint32_t arity(const IrNode *node) {
