@@ -1,9 +1,10 @@
-/* Wire: how a parent and its workers (kfuse-worker processes) talk. Framed messages over a socketpair, every
- * wait with a deadline, and the life of a worker from spawn to reaping. A worker is this program's own: both
- * ends are one build on one machine (the greeting checks it), so payloads are the machine's own bytes.
+/* Wire: how a parent and its workers (kfuse-worker processes) talk. Framed messages over a
+ * socketpair, every wait with a deadline, and the life of a worker from spawn to reaping. A worker
+ * is this program's own: both ends are one build on one machine (the greeting checks it), so
+ * payloads are the machine's own bytes.
  *
- * A worker leads a process group of its own: Ctrl-C is the parent's decision, and ending a worker ends what
- * it started (a host compiler). Workers end with their parent, whatever ends it. */
+ * A worker leads a process group of its own: Ctrl-C is the parent's decision, and ending a worker
+ * ends what it started (a host compiler). Workers end with their parent, whatever ends it. */
 #ifndef KF_WIRE_H
 #define KF_WIRE_H
 
@@ -13,12 +14,12 @@
 #include "tuner/device.h"
 
 typedef struct Frame {
-    uint32_t kind; /* the protocol's own; WIRE_HELLO is taken */
+    uint32_t kind; /* the protocol's own, from 1 on */
     uint64_t id;
     Text body; /* reused by the next wire_receive; text_free when done */
 } Frame;
 
-enum { WIRE_HELLO = 0xffffffff };
+enum { WIRE_HELLO = 0 };
 
 typedef enum WireStatus {
     WIRE_OK,
@@ -27,9 +28,11 @@ typedef enum WireStatus {
 } WireStatus;
 
 /* `seconds` for the whole message; negative: for ever. */
-WireStatus wire_send(int fd, uint32_t kind, uint64_t id, const void *bytes, size_t length, double seconds);
+WireStatus wire_send(int fd, uint32_t kind, uint64_t id, const void *bytes, size_t length,
+                     double seconds);
 WireStatus wire_receive(int fd, Frame *frame, double seconds);
-/* Waits until `fd` or `other` (-1: none) is readable or at its end. Bit 0: fd, bit 1: other; 0: neither. */
+/* Waits until `fd` or `other` (-1: none) is readable or at its end. Bit 0: fd, bit 1: other; 0:
+ * neither. */
 int wire_wait(int fd, int other, double seconds);
 double wire_now(void); /* monotonic clock, seconds */
 
@@ -63,21 +66,21 @@ typedef struct Worker {
     int fd;    /* -1: none */
 } Worker;
 
-/* Starts `path` with `arguments` (argv[1] on, NULL-terminated); its end of the socket is descriptor 3, its
- * stdin and stdout are /dev/null. Returns before the worker has greeted. */
+/* Starts `path` with `arguments` (argv[1] on, NULL-terminated); its end of the socket is descriptor
+ * 3, its stdin and stdout are /dev/null. Returns before the worker has greeted. */
 bool wire_spawn(Worker *worker, const char *path, const char *const *arguments, Why *why);
 /* Receives the worker's greeting; refuses another build's. */
 bool wire_greet(Worker *worker, double seconds, Why *why);
 /* Checks a greeting already received. */
 bool wire_check_hello(const Frame *frame, Why *why);
-/* Kills its group, reaps it, closes the socket. The wait status is its own where it had ended before; -1 if
- * not known. Safe on an ended or never started worker. */
+/* Kills its group, reaps it, closes the socket. The wait status is its own where it had ended
+ * before; -1 if not known. Safe on an ended or never started worker. */
 int wire_end(Worker *worker);
 /* "killed by signal 11 (Segmentation fault)", "ended with status 2". */
 void wire_describe(int status, char *text, size_t size);
 
-/* The worker's side: takes descriptor 3, ties its life to the parent's, greets. False where there is no
- * parent (run by hand). Call it first in main. */
+/* The worker's side: takes descriptor 3, ties its life to the parent's, greets. False where there
+ * is no parent (run by hand). Call it first in main. */
 enum { WIRE_FD = 3 };
 bool wire_enter(void);
 
