@@ -152,12 +152,12 @@ static void read_limits(const Cuda *cuda, CUdevice device, DeviceIdentity *ident
 }
 
 static void read_names(const Cuda *cuda, CUdevice device, int index, DeviceIdentity *identity) {
-    char name[80] = "GPU";
+    char name[64] = "GPU";
     int major = attribute(cuda, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
     int minor = attribute(cuda, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
     cuda->DeviceGetName(name, sizeof name, device);
     snprintf(identity->arch, sizeof identity->arch, "sm_%d%d", major, minor);
-    snprintf(identity->title, sizeof identity->title, "%s (cuda:%d, %s, %d SMs)", name, index,
+    snprintf(identity->title, sizeof identity->title, "%s (cuda:%d, %.15s, %d SMs)", name, index,
              identity->arch, identity->sms);
     snprintf(identity->key, sizeof identity->key, "cuda %d.%d, %d SMs, memory %d kHz x %d bits",
              major, minor, identity->sms,
