@@ -2,8 +2,6 @@
  * that is not known, never an error. */
 #include "tuner/host.h"
 
-#include <ctype.h>
-#include <limits.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -95,36 +93,6 @@ int64_t host_cache(void) {
     return bytes;
 }
 
-/* --- memory */
-
-/* The control group's file as a number; INT64_MAX if there is no limit. */
-static int64_t group_number(const char *file) {
-    char path[128], line[64];
-    snprintf(path, sizeof path, "/sys/fs/cgroup/%s", file);
-    if (!read_line(path, line, sizeof line) || !isdigit((unsigned char)*line)) return INT64_MAX;
-    return strtoll(line, NULL, 10);
-}
-
-/* A line of /proc/meminfo in bytes; 0 if it is not there. */
-static int64_t memory_line(const char *name) {
-    char line[128];
-    int64_t bytes = 0;
-    FILE *stream = fopen("/proc/meminfo", "r");
-    while (stream && fgets(line, sizeof line, stream))
-        if (strncmp(line, name, strlen(name)) == 0)
-            bytes = strtoll(line + strlen(name), NULL, 10) * 1024;
-    if (stream) fclose(stream);
-    return bytes;
-}
-
 int64_t host_memory(void) {
-    int64_t all = memory_line("MemTotal:"), limit = group_number("memory.max");
-    return limit < all ? limit : all;
-}
-
-int64_t host_memory_free(void) {
-    int64_t all = memory_line("MemAvailable:"), limit = group_number("memory.max");
-    if (limit == INT64_MAX) return all;
-    int64_t used = group_number("memory.current"), left = used < limit ? limit - used : 0;
-    return left < all ? left : all;
+    return (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
 }

@@ -11,8 +11,6 @@ void host_model(char *text, size_t size);
 const char *host_arch(void);
 /* Bytes of all last-level caches that the allowed CPUs reach; 0: unknown. */
 int64_t host_cache(void);
-/* Bytes of memory in all, and what may still be used, under the control group's limit. */
-int64_t host_memory(void);
-int64_t host_memory_free(void);
+int64_t host_memory(void); /* bytes in all */
 
 #endif

@@ -23,6 +23,7 @@
 #include "tuner/elf_code.h"
 #include "tuner/host.h"
 #include "tuner/hostcc.h"
+#include "tuner/jobs.h"
 
 enum { PAGE = 4096, HUGE_PAGE = 2 << 20, ARGS_MAX = 1024, PARTS_MAX = 1024 };
 
@@ -68,7 +69,7 @@ static bool identify(int index, bool start, DeviceIdentity *identity, Why *why) 
     identity->memory = host_memory();
     identity->cache = host_cache();
     snprintf(identity->arch, sizeof identity->arch, "%s", host_arch());
-    snprintf(identity->title, sizeof identity->title, "%s (cpu, %s, %d CPU%s)", model, identity->arch,
+    snprintf(identity->title, sizeof identity->title, "%.64s (cpu, %s, %d CPU%s)", model, identity->arch,
              identity->sms, identity->sms == 1 ? "" : "s");
     snprintf(identity->software, sizeof identity->software, "%s, glibc %s", compiler.version,
              gnu_get_libc_version());
@@ -108,7 +109,7 @@ static DeviceState *open(int index, bool current, Why *why) {
     DeviceState *state = calloc(1, sizeof *state);
     if (state) state->team = team_open(parallel_cpus());
     if (state && state->team) {
-        state->room = host_memory_free() / 10 * 9;
+        state->room = jobs_memory("") / 10 * 9;
         return state;
     }
     free(state);
