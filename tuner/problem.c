@@ -58,6 +58,9 @@ static bool bind_edges(Arena *arena, const Ir *ir, const Plan *main, TuneProblem
 
 /* --- companions */
 
+/* A longer chain is not timed: its temporaries alone would not fit. */
+enum { EAGER_STEPS = 64 };
+
 /* One step of the eager chain: its template at the analytic default, launched on the whole program's buffers. */
 static uint32_t buffer_of(const Ir *ir, EagerRef ref) {
     switch (ref.place) {
@@ -93,8 +96,9 @@ static Point default_point(Arena *arena, const Template *template, const Plan *p
     return space_point(&template->space, indices[0]);
 }
 
+/* Steps of one kernel share its module. */
 static bool eager_run(Arena *arena, const TuneProblem *problem, const Eager *eager, Run *run,
-                      const char **sources, Why *why) {
+                      const char **sources, uint32_t *modules, Why *why) {
     for (uint32_t t = 0; t < eager->temporaries.count; t++)
         array_push(arena, &run->temporaries, type_bytes(&eager->temporaries.data[t]));
     for (uint32_t s = 0; s < eager->steps.count; s++) {
@@ -109,11 +113,14 @@ static bool eager_run(Arena *arena, const TuneProblem *problem, const Eager *eag
         uint32_t first = run->launches.count;
         if (!tune_run(arena, template, step_plan, &point, problem->identity, run, &reason))
             return why_set(why, "eager step '%s': %s", step->label, reason);
+        const char *source = instance(arena, template, &point);
+        uint32_t module = 0;
+        while (module < *modules && strcmp(sources[module], source) != 0) module++;
+        if (module == *modules) sources[(*modules)++] = source;
         for (uint32_t i = first; i < run->launches.count; i++) {
-            run->launches.data[i].module = s;
+            run->launches.data[i].module = module;
             rename_buffers(problem, step, &run->launches.data[i]);
         }
-        sources[s] = instance(arena, template, &point);
     }
     return true;
 }
@@ -179,16 +186,17 @@ static bool roof_run(Arena *arena, const TuneProblem *problem, Run *run, const c
 static bool add_companions(Arena *arena, const Eager *eager, TuneProblem *problem, Why *why) {
     Companion *list = arena_array(arena, Companion, 2);
     Run *runs = arena_array(arena, Run, 2);
-    const char **sources = arena_array(arena, const char *, eager->steps.count + 1);
+    const char **sources = arena_array(arena, const char *, eager ? eager->steps.count + 1 : 1);
     const char **stream = arena_array(arena, const char *, 1);
     problem->companions = list;
     if (problem_roof_bytes(problem->plans[0]) > 0) {
         if (!roof_run(arena, problem, &runs[0], stream, why)) return false;
         list[problem->companion_count++] = (Companion){"roof", &runs[0], stream, 1, false};
     }
-    if (eager->steps.count > 0) {
-        if (!eager_run(arena, problem, eager, &runs[1], sources, why)) return false;
-        list[problem->companion_count++] = (Companion){"eager", &runs[1], sources, eager->steps.count, true};
+    if (eager && eager->steps.count > 0 && eager->steps.count <= EAGER_STEPS) {
+        uint32_t modules = 0;
+        if (!eager_run(arena, problem, eager, &runs[1], sources, &modules, why)) return false;
+        list[problem->companion_count++] = (Companion){"eager", &runs[1], sources, modules, true};
     }
     return true;
 }
@@ -228,5 +236,5 @@ bool problem_build(Arena *arena, const Device *device, int index, const DeviceId
     problem->template = problem_template(arena, device, main);
     if (!bind_edges(arena, ir, main, problem)) return why_set(why, "an edge shape does not fit the plan's class");
     problem->key = (StoreKey){key_text(arena, problem, options), problem_shape(arena, ir)};
-    return !options->companions || !eager || add_companions(arena, eager, problem, why);
+    return !options->companions || add_companions(arena, eager, problem, why);
 }
