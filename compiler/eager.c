@@ -1,9 +1,10 @@
-/* In: an Ast and what lower made of it. Out: the chain of kernels that a framework without fusion would run.
+/* In: an Ast and what lower made of it. Out: the chain of kernels that a framework without fusion
+ * would run.
  *
- * The one idea: each operator or registry call with a tensor among its operands becomes a one-line program,
- * "out = a0 + a1", that goes through parse and lower like any other, so that shapes, types and meanings are the
- * language's own. Numbers and params are no kernels: they are carried as text and written into that line. A program's
- * own functions are expanded as written; .T is a view. */
+ * The one idea: each operator or registry call with a tensor among its operands becomes a one-line
+ * program, "out = a0 + a1", that goes through parse and lower like any other, so that shapes, types
+ * and meanings are the language's own. Numbers and params are no kernels: they are carried as text
+ * and written into that line. A program's own functions are expanded as written; .T is a view. */
 #include "compiler/eager.h"
 
 #include <string.h>
@@ -71,8 +72,10 @@ static Operand broken(Chain *chain) {
 
 static Operand tensor_at(EagerRef ref, const Type *type, const int64_t *strides) {
     Operand operand = {.tensor = true, .ref = ref, .type = *type};
-    if (strides) memcpy(operand.strides, strides, sizeof operand.strides);
-    else type_strides(type, operand.strides);
+    if (strides)
+        memcpy(operand.strides, strides, sizeof operand.strides);
+    else
+        type_strides(type, operand.strides);
     return operand;
 }
 
@@ -117,14 +120,21 @@ static const Ir *lower_line(Chain *chain, Line *line) {
     Arena *arena = chain->arena;
     InputSpec *specs = arena_array(arena, InputSpec, line->count);
     for (uint32_t i = 0; i < line->count; i++) {
-        specs[i] = (InputSpec){.name = arena_printf(arena, "a%u", i), .has_shape = true, .has_dtype = true,
-                               .has_strides = true, .type = line->operands[i].type};
+        specs[i] = (InputSpec){.name = arena_printf(arena, "a%u", i),
+                               .has_shape = true,
+                               .has_dtype = true,
+                               .has_strides = true,
+                               .type = line->operands[i].type};
         memcpy(specs[i].strides, line->operands[i].strides, sizeof specs[i].strides);
     }
-    LowerOptions options = {.plain = chain->options->plain, .inputs = specs, .input_count = line->count,
-                            .params = chain->options->params, .param_count = chain->options->param_count};
+    LowerOptions options = {.plain = chain->options->plain,
+                            .inputs = specs,
+                            .input_count = line->count,
+                            .params = chain->options->params,
+                            .param_count = chain->options->param_count};
     const char *text = arena_printf(arena, "%sout = %s\n", chain->params, text_string(&line->text));
-    const Ast *ast = parse_program(arena, source_new(arena, "<eager>", text, strlen(text)), chain->diags);
+    const Ast *ast =
+        parse_program(arena, source_new(arena, "<eager>", text, strlen(text)), chain->diags);
     const Ir *ir = ast ? lower(arena, ast, chain->registry, &options, chain->diags) : NULL;
     return ir ? simplify(arena, ir, true) : NULL;
 }
@@ -157,10 +167,24 @@ static Operand finish_line(Chain *chain, const char *label, Line *line) {
 /* --- expressions */
 
 static const char *label_of(AstOp op) {
-    static const char *const names[] = {
-        [OP_NEG] = "neg", [OP_NOT] = "not", [OP_ADD] = "add", [OP_SUB] = "sub", [OP_MUL] = "mul", [OP_DIV] = "div",
-        [OP_FLOORDIV] = "floordiv", [OP_MOD] = "mod", [OP_POW] = "pow", [OP_MATMUL] = "matmul", [OP_LT] = "lt",
-        [OP_LE] = "le", [OP_GT] = "gt", [OP_GE] = "ge", [OP_EQ] = "eq", [OP_NE] = "ne", [OP_AND] = "and", [OP_OR] = "or"};
+    static const char *const names[] = {[OP_NEG] = "neg",
+                                        [OP_NOT] = "not",
+                                        [OP_ADD] = "add",
+                                        [OP_SUB] = "sub",
+                                        [OP_MUL] = "mul",
+                                        [OP_DIV] = "div",
+                                        [OP_FLOORDIV] = "floordiv",
+                                        [OP_MOD] = "mod",
+                                        [OP_POW] = "pow",
+                                        [OP_MATMUL] = "matmul",
+                                        [OP_LT] = "lt",
+                                        [OP_LE] = "le",
+                                        [OP_GT] = "gt",
+                                        [OP_GE] = "ge",
+                                        [OP_EQ] = "eq",
+                                        [OP_NE] = "ne",
+                                        [OP_AND] = "and",
+                                        [OP_OR] = "or"};
     return names[op] ? names[op] : "op";
 }
 
@@ -208,13 +232,15 @@ static Operand transpose(Chain *chain, Operand a) {
 
 static Operand name(Chain *chain, const Frame *frame, const AstNode *node) {
     for (uint32_t i = 0; frame->function && i < frame->function->def->parameter_count; i++)
-        if (strcmp(frame->ast->parameters.data[frame->function->def->parameter_first + i].name, node->name) == 0)
+        if (strcmp(frame->ast->parameters.data[frame->function->def->parameter_first + i].name,
+                   node->name) == 0)
             return frame->arguments[i];
     for (uint32_t i = chain->bound.count; i-- > 0;)
         if (strcmp(chain->bound.data[i].name, node->name) == 0) return chain->bound.data[i].operand;
     for (uint32_t i = 0; i < chain->ir->inputs.count; i++) {
         const IrInput *input = &chain->ir->inputs.data[i];
-        if (strcmp(input->name, node->name) == 0) return tensor_at((EagerRef){EAGER_INPUT, i}, &input->type, input->strides);
+        if (strcmp(input->name, node->name) == 0)
+            return tensor_at((EagerRef){EAGER_INPUT, i}, &input->type, input->strides);
     }
     return (Operand){.text = node->name}; /* a param, or the word `all` */
 }
@@ -225,7 +251,8 @@ static Operand call(Chain *chain, const AstNode *node, const Ast *ast, const Val
     text_printf(&line.text, "%s(", node->name);
     for (uint32_t i = 0; i < node->count; i++) {
         const AstArg *arg = &ast->args.data[node->first + i];
-        text_printf(&line.text, "%s%s%s", i ? ", " : "", arg->name ? arg->name : "", arg->name ? "=" : "");
+        text_printf(&line.text, "%s%s%s", i ? ", " : "", arg->name ? arg->name : "",
+                    arg->name ? "=" : "");
         add_operand(&line, value_of(values, arg->value));
     }
     text_add(&line.text, ")");
@@ -233,7 +260,8 @@ static Operand call(Chain *chain, const AstNode *node, const Ast *ast, const Val
 }
 
 /* A function of the program's own: its body in a frame of its own. */
-static Operand expand(Chain *chain, const Frame *frame, Node at, const Function *function, const Values *values) {
+static Operand expand(Chain *chain, const Frame *frame, Node at, const Function *function,
+                      const Values *values) {
     Operand *arguments = arena_array(chain->arena, Operand, function->def->parameter_count + 1);
     Frame inner = {function->ast, function, arguments};
     for (uint32_t i = 0; i < function->def->parameter_count; i++) {
@@ -269,8 +297,11 @@ static Operand evaluate_node(Chain *chain, const Frame *frame, Node at, const Va
     case AST_NAME: return name(chain, frame, node);
     case AST_CALL: return evaluate_call(chain, frame, at, values);
     case AST_UNARY: return unary(chain, node, value_of(values, node->a));
-    case AST_BINARY: return binary(chain, node, value_of(values, node->a), value_of(values, node->b));
-    case AST_SELECT: return choose(chain, value_of(values, node->a), value_of(values, node->b), value_of(values, node->c));
+    case AST_BINARY:
+        return binary(chain, node, value_of(values, node->a), value_of(values, node->b));
+    case AST_SELECT:
+        return choose(chain, value_of(values, node->a), value_of(values, node->b),
+                      value_of(values, node->c));
     case AST_TRANSPOSE: return transpose(chain, *value_of(values, node->a));
     }
     return broken(chain);
@@ -296,23 +327,29 @@ static void redirect(Chain *chain, EagerRef from, EagerRef to) {
             if (same_place(step->operands.data[i], from)) step->operands.data[i] = to;
     }
     for (uint32_t i = 0; i < chain->bound.count; i++)
-        if (chain->bound.data[i].operand.tensor && same_place(chain->bound.data[i].operand.ref, from))
+        if (chain->bound.data[i].operand.tensor &&
+            same_place(chain->bound.data[i].operand.ref, from))
             chain->bound.data[i].operand.ref = to;
-    /* It stays in the list of temporaries, so that the others keep their numbers, but takes no room. */
+    /* It stays in the list of temporaries, so that the others keep their numbers, but takes no
+     * room. */
     chain->eager->temporaries.data[from.index] = (Type){.dtype = DT_U8, .rank = 1, .dim = {0}};
 }
 
-/* A value is copied (or cast) into its output unless it was computed for it alone, in its type and layout. */
+/* A value is copied (or cast) into its output unless it was computed for it alone, in its type and
+ * layout. */
 static void deliver(Chain *chain, uint32_t output, Operand operand) {
     const IrOutput *out = &chain->ir->outputs.data[output];
     EagerRef to = {EAGER_OUTPUT, output};
     int64_t dense[RANK_MAX];
     type_strides(&out->type, dense);
     bool plain = memcmp(dense, out->strides, out->type.rank * sizeof *dense) == 0;
-    bool direct = operand.tensor && operand.ref.place == EAGER_TEMPORARY && operand.type.dtype == out->type.dtype &&
-                  type_same_shape(&operand.type, &out->type) && memcmp(operand.strides, dense, out->type.rank * sizeof *dense) == 0;
+    bool direct = operand.tensor && operand.ref.place == EAGER_TEMPORARY &&
+                  operand.type.dtype == out->type.dtype &&
+                  type_same_shape(&operand.type, &out->type) &&
+                  memcmp(operand.strides, dense, out->type.rank * sizeof *dense) == 0;
     if (!plain || !operand.tensor || !type_same_shape(&operand.type, &out->type)) {
-        chain->broken = true; /* a constant program, or a layout of the caller's: no chain to compare with */
+        chain->broken =
+            true; /* a constant program, or a layout of the caller's: no chain to compare with */
         return;
     }
     if (!direct) {
@@ -341,12 +378,14 @@ static const char *param_lines(Chain *chain) {
 static int32_t output_of(const Chain *chain, const Statement *statement, uint32_t *returned) {
     if (statement->kind == STATEMENT_RETURN) return (int32_t)(*returned)++;
     for (uint32_t o = 0; o < chain->ir->outputs.count; o++)
-        if (statement->name && strcmp(chain->ir->outputs.data[o].name, statement->name) == 0) return (int32_t)o;
+        if (statement->name && strcmp(chain->ir->outputs.data[o].name, statement->name) == 0)
+            return (int32_t)o;
     return -1;
 }
 
 static bool has_return(const Ast *ast) {
-    return ast->statements.count > 0 && ast->statements.data[ast->statements.count - 1].kind == STATEMENT_RETURN;
+    return ast->statements.count > 0 &&
+           ast->statements.data[ast->statements.count - 1].kind == STATEMENT_RETURN;
 }
 
 static void run_statements(Chain *chain) {
@@ -356,18 +395,27 @@ static void run_statements(Chain *chain) {
         const Statement *statement = &chain->ast->statements.data[i];
         if (statement->kind == STATEMENT_DEFINE || statement->kind == STATEMENT_PARAM) continue;
         Operand value = evaluate(chain, &frame, statement->value);
-        if (statement->name) array_push(chain->arena, &chain->bound, (Bound){statement->name, value});
+        if (statement->name)
+            array_push(chain->arena, &chain->bound, (Bound){statement->name, value});
         bool is_output = statement->kind == STATEMENT_RETURN || !has_return(chain->ast);
         int32_t output = is_output ? output_of(chain, statement, &returned) : -1;
         if (output >= 0 && !chain->broken) deliver(chain, (uint32_t)output, value);
     }
 }
 
-Eager *eager(Arena *arena, const Ast *ast, const Registry *registry, const LowerOptions *options, const Ir *ir, Diags *diags) {
-    Diags ignored = {.arena = arena}; /* the program has been through lower: what it says was said */
+Eager *eager(Arena *arena, const Ast *ast, const Registry *registry, const LowerOptions *options,
+             const Ir *ir, Diags *diags) {
+    Diags ignored = {.arena =
+                         arena}; /* the program has been through lower: what it says was said */
     Registry *scope = registry_scope(arena, registry);
-    Chain chain = {.arena = arena, .ast = ast, .registry = registry, .scope = scope, .options = options, .ir = ir,
-                   .diags = diags, .eager = arena_new(arena, Eager)};
+    Chain chain = {.arena = arena,
+                   .ast = ast,
+                   .registry = registry,
+                   .scope = scope,
+                   .options = options,
+                   .ir = ir,
+                   .diags = diags,
+                   .eager = arena_new(arena, Eager)};
     registry_add(scope, ast, LAYER_PROGRAM, &ignored);
     chain.params = param_lines(&chain);
     run_statements(&chain);

@@ -1,5 +1,6 @@
-/* In: an elementwise program and a device. Out: a TuneProblem. The idea: every kernel of the run, the fused one,
- * each eager step and the roof's stream, goes through the same plan, emit and tune_run. */
+/* In: an elementwise program and a device. Out: a TuneProblem. The idea: every kernel of the run,
+ * the fused one, each eager step and the roof's stream, goes through the same plan, emit and
+ * tune_run. */
 #include "tuner/problem.h"
 
 #include <inttypes.h>
@@ -34,7 +35,8 @@ const char *problem_shape(Arena *arena, const Ir *ir) {
 const char *problem_space(Arena *arena, const Ir *ir) {
     const Type *widest = &ir->outputs.data[0].type;
     for (uint32_t i = 1; i < ir->outputs.count; i++)
-        if (type_count(&ir->outputs.data[i].type) > type_count(widest)) widest = &ir->outputs.data[i].type;
+        if (type_count(&ir->outputs.data[i].type) > type_count(widest))
+            widest = &ir->outputs.data[i].type;
     Text text = {0};
     shape_print(&text, widest);
     return keep(arena, &text);
@@ -61,7 +63,8 @@ static bool bind_edges(Arena *arena, const Ir *ir, const Plan *main, TuneProblem
 /* A longer chain is not timed: its temporaries alone would not fit. */
 enum { EAGER_STEPS = 64 };
 
-/* One step of the eager chain: its template at the analytic default, launched on the whole program's buffers. */
+/* One step of the eager chain: its template at the analytic default, launched on the whole
+ * program's buffers. */
 static uint32_t buffer_of(const Ir *ir, EagerRef ref) {
     switch (ref.place) {
     case EAGER_INPUT: return ref.index;
@@ -76,7 +79,8 @@ static void rename_buffers(const TuneProblem *problem, const EagerStep *step, La
         Arg *arg = &launch->args[i];
         if (arg->kind != ARG_BUFFER) continue;
         bool result = arg->buffer >= step->ir->inputs.count;
-        arg->buffer = buffer_of(problem->ir, result ? step->result : step->operands.data[arg->buffer]);
+        arg->buffer =
+            buffer_of(problem->ir, result ? step->result : step->operands.data[arg->buffer]);
     }
 }
 
@@ -148,11 +152,13 @@ int64_t problem_roof_bytes(const Plan *p) {
 
 const char *problem_roof_text(Arena *arena, const Plan *p) {
     uint32_t reads = full_size(p, false), writes = full_size(p, true);
-    return arena_printf(arena, "%u read%s and %u write%s", reads, reads == 1 ? "" : "s", writes, writes == 1 ? "" : "s");
+    return arena_printf(arena, "%u read%s and %u write%s", reads, reads == 1 ? "" : "s", writes,
+                        writes == 1 ? "" : "s");
 }
 
 /* The stream's parameters are its arrays, reads first, then the bytes of each. */
-static bool roof_run(Arena *arena, const TuneProblem *problem, Run *run, const char **source, Why *why) {
+static bool roof_run(Arena *arena, const TuneProblem *problem, Run *run, const char **source,
+                     Why *why) {
     const Plan *p = problem->plans[0];
     uint32_t reads = full_size(p, false), writes = full_size(p, true), n = 0;
     const Template *template = emit_stream(arena, problem->device->language, reads, writes);
@@ -214,27 +220,35 @@ static const char *key_text(Arena *arena, const TuneProblem *p, const ProblemOpt
     Text text = {0}, canonical = {0};
     ir_print(&canonical, p->ir, true);
     text_printf(&text, "template=%016" PRIx64 "\n", p->template->hash);
-    text_printf(&text, "ir=%016" PRIx64 "\n", (uint64_t)XXH3_64bits(canonical.data, canonical.length));
+    text_printf(&text, "ir=%016" PRIx64 "\n",
+                (uint64_t)XXH3_64bits(canonical.data, canonical.length));
     text_add(&text, "class=");
     plan_class_print(&text, main);
     text_add(&text, "\nbucket=");
     for (uint32_t i = 0; i < main->rank; i++)
-        text_printf(&text, "%s%" PRId64, i ? "x" : "", options->exact ? main->extent[i] : bucket(main->extent[i]));
-    text_printf(&text, "%s\nmath=%s\nmode=%s\ndevice=%s\ncompiler=%s\n", options->exact ? " exact" : "",
-                options->math, options->hot ? "hot" : "cold", p->identity->key, p->identity->compiler);
+        text_printf(&text, "%s%" PRId64, i ? "x" : "",
+                    options->exact ? main->extent[i] : bucket(main->extent[i]));
+    text_printf(&text, "%s\nmath=%s\nmode=%s\ndevice=%s\ncompiler=%s\n",
+                options->exact ? " exact" : "", options->math, options->hot ? "hot" : "cold",
+                p->identity->key, p->identity->compiler);
     text_free(&canonical);
     return keep(arena, &text);
 }
 
-bool problem_build(Arena *arena, const Device *device, int index, const DeviceIdentity *identity, const Ir *ir,
-                   const Ir *rounded, const Eager *eager, const ProblemOptions *options, Store *store,
-                   TuneProblem *problem, Why *why) {
-    *problem = (TuneProblem){.device = device, .index = index, .identity = identity, .ir = ir, .rounded = rounded,
+bool problem_build(Arena *arena, const Device *device, int index, const DeviceIdentity *identity,
+                   const Ir *ir, const Ir *rounded, const Eager *eager,
+                   const ProblemOptions *options, Store *store, TuneProblem *problem, Why *why) {
+    *problem = (TuneProblem){.device = device,
+                             .index = index,
+                             .identity = identity,
+                             .ir = ir,
+                             .rounded = rounded,
                              .store = store};
     Groups groups = fuse(arena, ir);
     const Plan *main = plan(arena, ir, &groups.list.data[0]);
     problem->template = problem_template(arena, device, main);
-    if (!bind_edges(arena, ir, main, problem)) return why_set(why, "an edge shape does not fit the plan's class");
+    if (!bind_edges(arena, ir, main, problem))
+        return why_set(why, "an edge shape does not fit the plan's class");
     problem->key = (StoreKey){key_text(arena, problem, options), problem_shape(arena, ir)};
     return !options->companions || add_companions(arena, eager, problem, why);
 }
