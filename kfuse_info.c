@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "grammar/parse.h"
-#include "session.h"
+#include "kfuse_objects.h"
 #include "tuner/ops.h"
 
 const char *kf_version(void) {
