@@ -50,7 +50,8 @@ typedef struct IrNode {
     Value arg[3];
     union {
         double real;
-        int64_t whole; /* of a WEAK primitive: 1 if it is surely a whole number */
+        int64_t whole; /* of a WEAK primitive: 1 if it is surely a whole number; of a bool one: the DType
+                          of what it compares, which numbers chosen by it take */
         uint32_t index;
         int32_t axis;
         struct {
@@ -121,7 +122,8 @@ Value ir_cast(Ir *ir, DType type, Value a, Span span);
 /* `a` as an operand in `type`: unchanged if both float, else converted; not rounded to `type`. */
 Value ir_operand(Ir *ir, DType type, Value a, Span span);
 /* The type that the operands of `primitive` take by language.md's promotion, before ir_apply does it.
- * WEAK: all are numbers; bool: conditions. */
+ * WEAK: all are numbers; bool: conditions. Two numbers as a select's arms take the type that its condition
+ * compares (`x > 0 ? 1 : 0` has x's type). */
 DType ir_operand_type(const Ir *ir, Primitive primitive, const Value *args, uint32_t count);
 Value ir_apply(Ir *ir, Primitive primitive, const Value *args, uint32_t count, Span span);
 /* a ** b: a small whole constant b multiplies (POWER_MAX for floats, any b >= 0 for integers), else pow. */

@@ -129,6 +129,13 @@ static bool has_fraction(const Ir *ir, Primitive primitive, const Value *args, u
     return false;
 }
 
+/* What a condition compares; bool if nothing else is known. */
+static DType compared_type(const Ir *ir, Value value) {
+    while (ir_node(ir, value)->op == IR_CALL) value = ir_node(ir, value)->arg[0];
+    const IrNode *node = ir_node(ir, value);
+    return node->type.dtype == DT_BOOL && ir_is_primitive(node) ? (DType)node->whole : node->type.dtype;
+}
+
 DType ir_operand_type(const Ir *ir, Primitive primitive, const Value *args, uint32_t count) {
     DType type = DT_WEAK;
     if (all_weak(ir, args, count)) return DT_WEAK;
@@ -136,10 +143,21 @@ DType ir_operand_type(const Ir *ir, Primitive primitive, const Value *args, uint
     uint32_t first = primitive == P_SELECT ? 1 : 0;
     if (first == 1 && ir_dtype(ir, args[1]) == DT_BOOL && ir_dtype(ir, args[2]) == DT_BOOL) return DT_BOOL;
     for (uint32_t i = first; i < count; i++) type = type_promote(type, ir_dtype(ir, args[i]));
-    if (type == DT_WEAK) return DT_F32; /* select between two numbers */
+    if (type == DT_WEAK) type = compared_type(ir, args[0]); /* a select between two numbers */
     if (dtype_is_float(type)) return type;
     if (needs_float(primitive) || has_fraction(ir, primitive, args, count)) return DT_F32;
     return type == DT_BOOL ? DT_I32 : type;
+}
+
+/* IrNode.whole of an operation on operands of type `operand`. */
+static int64_t remark(const Ir *ir, Primitive primitive, DType operand, const Value *args, uint32_t count) {
+    DType compared = DT_WEAK;
+    if (operand == DT_WEAK) return gives_whole(ir, primitive, args, count);
+    if (is_comparison(primitive)) return (int64_t)operand;
+    if (operand != DT_BOOL) return 0;
+    for (uint32_t i = primitive == P_SELECT ? 1 : 0; i < count; i++)
+        compared = type_promote(compared, compared_type(ir, args[i]));
+    return (int64_t)compared;
 }
 
 /* The shape that all operands broadcast to. */
@@ -153,7 +171,7 @@ static Type broadcast_all(const Ir *ir, const IrNode *node) {
 Value ir_apply(Ir *ir, Primitive primitive, const Value *args, uint32_t count, Span span) {
     DType operand = ir_operand_type(ir, primitive, args, count);
     IrNode node = {.op = (uint16_t)(IR_PRIMITIVE + (uint32_t)primitive), .count = (uint16_t)count};
-    node.whole = operand == DT_WEAK && gives_whole(ir, primitive, args, count);
+    node.whole = remark(ir, primitive, operand, args, count);
     node.span = span;
     for (uint32_t i = 0; i < count; i++) {
         bool is_bool = operand != DT_WEAK && is_condition(primitive, i);
