@@ -135,6 +135,8 @@ static bool is_damage(const Store *store, int rc) {
     case SQLITE_CONSTRAINT:
     case SQLITE_MISMATCH: return true;
     case SQLITE_INTERRUPT: return store->abandoned;
+    case SQLITE_READONLY: /* says the header, and not the file system */
+        return access(store->path, W_OK) == 0 && access(store->folder, W_OK) == 0;
     default: return false;
     }
 }
@@ -197,12 +199,16 @@ static int make_tables(Store *store) {
  * schema, this is where the first is migrated. */
 static int check_schema(Store *store) {
     int version = 0, tables = 0;
-    int rc = read_number(store, "PRAGMA user_version", &version);
+    int rc = db_exec(store, "BEGIN"); /* both of one moment: another process may be making them */
+    if (rc == SQLITE_OK) rc = read_number(store, "PRAGMA user_version", &version);
     if (rc == SQLITE_OK) rc = read_number(store, "SELECT count(*) FROM sqlite_master", &tables);
+    db_exec(store, "ROLLBACK");
     if (rc != SQLITE_OK) return rc;
     if (version == STORE_SCHEMA && tables > 0) return SQLITE_OK;
     if (version > STORE_SCHEMA) {
-        db_complain(store, "%s has schema %d and this kfuse knows %d; running without it",
+        db_complain(store,
+                    "%s has schema %d and this kfuse knows %d; running without it ('kfuse cache "
+                    "clear' begins anew)",
                     store->path, version, STORE_SCHEMA);
         return SQLITE_CANTOPEN;
     }
