@@ -50,6 +50,10 @@ typedef struct Plan {
 } Plan;
 
 Plan *plan(Arena *arena, const Ir *ir, const Group *group);
+/* The same kernel at another shape: `ir` is the same program with other extents (the gate's edges, a bucket's
+ * other shapes); axes are collapsed as in `like`, whatever they are here. NULL if a class does not hold: an
+ * array that `like` reads densely is not dense here, say. */
+Plan *plan_like(Arena *arena, const Plan *like, const Ir *ir);
 /* The layout class: everything the emitted text depends on besides the Ir. Part of the key. */
 void plan_class_print(Text *out, const Plan *plan);
 /* `kfuse dump --plan`. */
