@@ -127,6 +127,8 @@ void ast_print_expression(Text *out, const Ast *ast, Node node);
 void ast_print_statement(Text *out, const Ast *ast, const Statement *statement);
 /* One node a line with its index, kind and operands: `kfuse dump --ast`. */
 void ast_dump(Text *out, const Ast *ast);
+/* The nodes [ast_first, node] are the expression `node` and nothing else. */
+Node ast_first(const Ast *ast, Node node);
 /* Same tree, names and numbers, whatever the spans. */
 bool ast_equal(const Ast *a, const Ast *b);
 

@@ -30,7 +30,7 @@ const DTypeInfo *dtype_info(DType type);
 const char *dtype_name(DType type);
 /* By name; WEAK has none. False if unknown. */
 bool dtype_find(const char *name, DType *type);
-/* "f64 f32 f16 bf16 …": for messages. */
+/* "bool u8 i8 …", in the table's order: for messages. */
 const char *dtype_names(void);
 static inline bool dtype_is_float(DType type) {
     return type >= DT_F16;

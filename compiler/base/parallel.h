@@ -8,6 +8,9 @@ typedef struct Team Team;
 
 /* CPUs this process may use: affinity and the cgroup's quota, at least 1. */
 int parallel_cpus(void);
+/* The cgroup's quota alone, in CPUs rounded up, 0 if there is none. `root` stands before /proc and /sys:
+ * "" but in tests. */
+int parallel_quota(const char *root);
 
 /* `threads` counts the caller; fewer if the system refuses. NULL only when out of memory. */
 Team *team_open(int threads);
