@@ -4,13 +4,23 @@
  * Types: node.type.dtype is the language's type of the value. Floating values of f16, bf16 and f32 are
  * computed in `compute` (f32, or f64 when the program has an f64 anywhere) and NOT rounded to their type
  * between operations: only IR_CAST rounds, and the store to an output does. A WEAK value is a real
- * number known on the host (literals and params), computed in double; IR_CAST from WEAK is where it meets
- * the others, rounded once to the compute type.
- * Broadcasting is implicit: an operand's shape broadcasts to the node's. */
+ * number known on the host (literals, params, and what is computed from them alone; a comparison is 0 or
+ * 1), computed in double; IR_CAST from WEAK is where it meets the others: to a floating type, the value is
+ * rounded once to the COMPUTE type's precision (an explicit f16(eps) is a second IR_CAST behind it), to an
+ * integer or bool it is converted as any cast.
+ * Broadcasting is implicit: an operand's shape broadcasts to the node's, an output's value to the output's.
+ *
+ * Operands of a primitive: all floating (of any widths), or all of the node's integer type, or all WEAK;
+ * comparisons likewise among their operands; NOT, AND, OR and SELECT's condition are bool. IR_CAST to a
+ * floating type has a floating (or WEAK) operand: integers pass an IR_CONVERT first. Reductions and
+ * IR_MATMUL accumulate in their own type (at least f32); mean, var: operand floating.
+ * Integers wrap in their own type; x // 0 and x % 0 are 0. Floats: a // b is floor(a / b), rounded twice;
+ * a % b is r = fmod(a, b), plus b where r != 0 and r, b differ in sign. */
 #ifndef KF_IR_H
 #define KF_IR_H
 
 #include "compiler/base/source.h"
+#include "compiler/table.h"
 #include "compiler/type.h"
 #include "registry/registry.h"
 
@@ -21,7 +31,8 @@ typedef enum IrOp {
     IR_CONST,     /* scalar: real (WEAK and FLOAT) or whole (integers, bool) */
     IR_INPUT,     /* index into Ir.inputs */
     IR_PARAM,     /* WEAK scalar, index into Ir.params */
-    IR_CAST,      /* a, rounded/saturated to type.dtype: explicit casts, stores, WEAK to a type */
+    IR_CAST,      /* a rounded to type.dtype, or half to even and saturated: explicit casts, stores; WEAK
+                     to a type */
     IR_CONVERT,   /* an integer or bool a as a float in the compute type, an integer a in a wider one */
     IR_TRANSPOSE, /* last two axes of a swapped */
     IR_MATMUL,    /* a @ b, NumPy's rule, batched */
@@ -39,7 +50,8 @@ typedef struct IrNode {
     Value arg[3];
     union {
         double real;
-        int64_t whole;
+        int64_t whole; /* of a WEAK primitive: 1 if it is surely a whole number; of a bool one: the DType
+                          of what it compares, which numbers chosen by it take */
         uint32_t index;
         int32_t axis;
         struct {
@@ -81,12 +93,15 @@ typedef struct Ir {
     ARRAY(IrOutput) outputs;
     ARRAY(IrParam) params;
     DType compute; /* DT_F32 or DT_F64 */
-    void *table;   /* hash-consing, owned by ir.c */
+    Table table;   /* hash-consing, owned by ir.c */
 } Ir;
 
 Ir *ir_open(Arena *arena, const Source *source);
 /* The value equal to `node`, added if new. */
 Value ir_value(Ir *ir, IrNode node);
+static inline DType ir_dtype(const Ir *ir, Value value) {
+    return ir->nodes.data[value].type.dtype;
+}
 static inline const IrNode *ir_node(const Ir *ir, Value value) {
     return &ir->nodes.data[value];
 }
@@ -98,17 +113,42 @@ static inline Primitive ir_primitive(const IrNode *node) {
 }
 const char *ir_op_name(const IrNode *node);
 
-/* Builders: infer shape and type, insert IR_CONVERT, fold constants. Operand types must fit (lower checks). */
+/* Builders: infer shape and type, insert IR_CONVERT, fold constants. Operand shapes must fit, and whole
+ * numbers the integer type they meet (lower checks). */
 Value ir_real(Ir *ir, double value); /* WEAK constant */
 Value ir_const(Ir *ir, DType type, Scalar value);
+/* The language's bf16(a): rounds there, for good. */
 Value ir_cast(Ir *ir, DType type, Value a, Span span);
-/* Promotes operands to one type as language.md says, then applies. */
+/* `a` as an operand in `type`: unchanged if both float, else converted; not rounded to `type`. */
+Value ir_operand(Ir *ir, DType type, Value a, Span span);
+/* The type that the operands of `primitive` take by language.md's promotion, before ir_apply does it.
+ * WEAK: all are numbers; bool: conditions. Two numbers as a select's arms take the type that its condition
+ * compares (`x > 0 ? 1 : 0` has x's type). */
+DType ir_operand_type(const Ir *ir, Primitive primitive, const Value *args, uint32_t count);
 Value ir_apply(Ir *ir, Primitive primitive, const Value *args, uint32_t count, Span span);
-/* The double value of a WEAK value under the program's params. */
-double ir_weak(const Ir *ir, Value value);
+/* a ** b: a small whole constant b multiplies (POWER_MAX for floats, any b >= 0 for integers), else pow. */
+Value ir_power(Ir *ir, Value a, Value b, Span span);
+enum { POWER_MAX = 16 };
+/* Sums and products of integers are i64, mean and var of integers f32. */
+Value ir_reduce(Ir *ir, Reduction reduction, Value a, int32_t axis, Span span);
+Value ir_matmul(Ir *ir, Value a, Value b, Span span);
+Value ir_transpose(Ir *ir, Value a, Span span);
+/* `node`, or the constant it folds to. */
+Value ir_finish(Ir *ir, IrNode node);
 
-/* A value a line, "%3 = add f32[4096x4096] %1 %2": `kfuse dump --ir`; the canonical text that keys are
- * hashed from when `canonical` (no spans, no source names; inputs by position, params without values). */
+/* A WEAK value that is a whole number whatever the params' values (whole params stay whole). */
+bool ir_is_whole(const Ir *ir, Value value);
+/* The double value of a WEAK value under the program's params; of all of them, by Value. */
+double ir_weak(const Ir *ir, Value value);
+const double *ir_weak_values(const Ir *ir, Arena *arena);
+
+/* The values that outputs need, and all inputs and params, as a new Ir; IR_CALL replaced by its body where
+ * `inline_calls`. */
+Ir *ir_copy(Arena *arena, const Ir *ir, bool inline_calls);
+
+/* A value a line, "%3 = add f32[4096x4096] %1 %2": `kfuse dump --ir`. `canonical` is what keys are hashed
+ * from: inputs, outputs and params by position, params without values, and of an extent only whether it is
+ * 1 ("f32[*x1]"), so that the sizes of one bucket share a key. */
 void ir_print(Text *out, const Ir *ir, bool canonical);
 
 /* As bytes for a worker of the same binary, and back. IR_CALL nodes are replaced by their bodies. NULL if

@@ -25,28 +25,51 @@ typedef struct PrimitiveInfo {
 } PrimitiveInfo;
 
 const PrimitiveInfo *primitive_info(Primitive primitive);
-/* A function by its name or C spelling (expf, fabsf, fmaxf, roundf is C's half-away-from-zero and is no
- * primitive: it is answered through ops.kf). Operators are not found. */
+/* A function by its name or C spelling (expf, fabsf, fmaxf; C's roundf rounds halves away from zero and
+ * stands in ops.kf). Operators are not found. */
 bool primitive_find(const char *name, Primitive *primitive);
+
+/* In the order of the Ir's. */
+typedef enum Reduction {
+    REDUCE_SUM, REDUCE_PROD, REDUCE_MAX, REDUCE_MIN, REDUCE_MEAN, REDUCE_VAR,
+    REDUCTION_COUNT
+} Reduction;
+
+const char *reduction_name(Reduction reduction);
+bool reduction_find(const char *name, Reduction *reduction);
 
 typedef enum Layer { LAYER_BUILTIN, LAYER_USER, LAYER_PROGRAM } Layer;
 
-typedef struct Function {
+typedef struct Function Function;
+struct Function {
     const char *name;
     Layer layer;
-    const Ast *ast;       /* holds the definition and its source */
-    const Statement *def; /* STATEMENT_DEFINE */
-    int required;         /* parameters without a default */
+    const Ast *ast;          /* holds the definition and its source */
+    const Statement *def;    /* STATEMENT_DEFINE */
+    uint32_t required;       /* parameters without a default, which come first */
     const char *description; /* comment on the line, or NULL */
-} Function;
+    uint32_t rank;           /* of the registry_add that brought it */
+    uint32_t depth;          /* of the calls in it: 1, or one more than the deepest callee's */
+    const Function *hidden;  /* the earlier function of this name, or NULL */
+};
+
+/* Calls nested deeper than this are an error, so that inlining may recurse. The size of what is inlined
+ * is not bounded here: a chain of doublings is small once equal values are one. */
+enum { FUNCTION_DEPTH = 256 };
+
+/* "elu(x, alpha=1)". */
+void function_print_head(Text *out, const Function *function);
+/* Canonical one-line definition, without a line end. */
+void function_print(Text *out, const Function *function);
 
 typedef struct Registry Registry;
 
 /* The built-in layer, parsed from the embedded ops.kf (whose errors are our bug: abort). */
 Registry *registry_open(Arena *arena);
-/* Adds a layer's definitions: checks bodies (parameters, constants and functions alone), arity of every
- * call, cycles (named in full), duplicates. False if there were errors. A definition that hides another
- * earns a warning. */
+/* Adds definitions (other statements of the text are passed over): checks bodies (parameters, constants
+ * and functions alone), every call, cycles (named in full), depth, duplicates. False if there were errors.
+ * A definition that hides another earns a warning. Bodies see what was there before and their own text's
+ * definitions, so that what is added later never changes what a function means. */
 bool registry_add(Registry *registry, const Ast *ast, Layer layer, Diags *diags);
 /* A registry that sees all of `parent` and gets its own program layer: one per program. */
 Registry *registry_scope(Arena *arena, const Registry *parent);
@@ -57,8 +80,7 @@ const char *registry_nearest(const Registry *registry, const char *name);
 /* All visible functions sorted by name: for `kfuse ops`, tests. */
 const Function *const *registry_list(const Registry *registry, Arena *arena, uint32_t *count);
 
-/* Hash of the text of all user-layer definitions a program may reach: not in the key (the inlined IR is),
- * for provenance only. */
+/* Hash of all user-layer definitions, for provenance only (keys hold the inlined Ir). */
 uint64_t registry_user_hash(const Registry *registry);
 
 #endif

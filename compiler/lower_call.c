@@ -1,0 +1,166 @@
+/* A call in, its value out. One idea: a function is its body with the arguments in place of the parameters;
+ * the same function with the same arguments is expanded once, so a chain of doublings stays small. */
+#include <string.h>
+
+#include "compiler/lowering.h"
+#include "registry/call.h"
+
+static Callee resolve(Expression *e, Node node) {
+    return call_resolve(e->lower->registry, e->scope->function, e->scope->ast, node, e->lower->diags);
+}
+
+static const AstArg *call_args(const Expression *e, const AstNode *call) {
+    return e->scope->ast->args.data + call->first;
+}
+
+static uint64_t memo_hash(const void *key, const Value *args, uint32_t count) {
+    uint64_t hash = table_mix(0, (uintptr_t)key);
+    for (uint32_t i = 0; i < count; i++) hash = table_mix(hash, args[i]);
+    return hash;
+}
+
+/* 0: not expanded yet. */
+static uint32_t recall(const Lower *lower, const void *key, const Value *args, uint32_t count) {
+    uint64_t hash = memo_hash(key, args, count);
+    uint32_t found;
+    for (uint32_t at = 0; (found = table_next(&lower->expanded, hash, &at)) != 0;) {
+        const Memo *memo = &lower->memos.data[found];
+        if (memo->key == key && memo->count == count &&
+            (count == 0 || memcmp(memo->args, args, count * sizeof *args) == 0))
+            return found;
+    }
+    return 0;
+}
+
+static void remember(Lower *lower, Memo memo) {
+    table_add(lower->scratch, &lower->expanded, memo_hash(memo.key, memo.args, memo.count),
+              lower->memos.count);
+    array_push(lower->scratch, &lower->memos, memo);
+}
+
+static Value default_value(Expression *e, const Function *function, uint32_t i, Span site) {
+    Lower *lower = e->lower;
+    const AstParameter *parameter = &function->ast->parameters.data[function->def->parameter_first + i];
+    uint32_t known = recall(lower, parameter, NULL, 0);
+    if (known != 0) return lower->memos.data[known].value;
+    Scope scope = {.ast = function->ast, .function = function, .site = site, .constant = true};
+    Value value = lower_expression(lower, &scope, parameter->value);
+    remember(lower, (Memo){.key = parameter, .value = value});
+    return value;
+}
+
+/* A registry's function stays visible around its body; a number needs no call. */
+static Value wrap_call(Lower *lower, const Function *function, const Value *args, Value body, Span span) {
+    Ir *ir = lower->ir;
+    if (body == 0 || function->layer == LAYER_PROGRAM || ir_dtype(ir, body) == DT_WEAK) return body;
+    IrNode node = {.op = IR_CALL, .count = 1, .arg = {body}, .span = span};
+    node.type = ir_node(ir, body)->type;
+    node.function = function;
+    node.first = ir->list.count;
+    node.argc = function->def->parameter_count;
+    for (uint32_t i = 0; i < node.argc; i++) array_push(ir->arena, &ir->list, args[i]);
+    return ir_value(ir, node);
+}
+
+static Value expand(Lower *lower, const Function *function, const Value *args, Span site) {
+    uint32_t count = function->def->parameter_count, known = recall(lower, function, args, count);
+    if (known != 0) return lower->memos.data[known].value;
+    Scope scope = {.ast = function->ast, .function = function, .args = args, .site = site};
+    Value body = lower_expression(lower, &scope, function->def->value);
+    Value value = wrap_call(lower, function, args, body, site);
+    remember(lower, (Memo){.key = function, .args = args, .count = count, .value = value});
+    return value;
+}
+
+static Value call_function(Expression *e, Node node, const Function *function) {
+    uint32_t count = function->def->parameter_count;
+    Value *args = arena_array(e->lower->scratch, Value, count);
+    Span site = lower_place(e->lower, e->scope, e->scope->ast->nodes.data[node].span);
+    if (e->lower->broken && function->layer == LAYER_PROGRAM) return 0;
+    for (uint32_t i = 0; i < count; i++) {
+        Node given = call_argument(e->scope->ast, node, function, i);
+        args[i] = given != 0 ? expression_value(e, given) : default_value(e, function, i, site);
+        if (args[i] == 0) return 0;
+    }
+    return expand(e->lower, function, args, site);
+}
+
+/* The axis from the left, or AXIS_ALL; false after an error. */
+static bool find_axis(Expression *e, Node node, const Type *type, int32_t *axis) {
+    const AstNode *call = &e->scope->ast->nodes.data[node];
+    int32_t written = call_axis(e->scope->ast, node), rank = (int32_t)type->rank;
+    *axis = written == AXIS_EVERY ? AXIS_ALL : written < 0 ? written + rank : written;
+    if (written == AXIS_EVERY || (*axis >= 0 && *axis < rank)) return true;
+    Text shape = {0};
+    shape_print(&shape, type);
+    lower_error(e->lower, e->scope, call->mark, NULL, "'%s' over axis %d of an array of shape %s", call->name,
+                written, text_string(&shape));
+    text_free(&shape);
+    return false;
+}
+
+static Value call_reduction(Expression *e, Node node, Reduction reduction) {
+    const AstNode *call = &e->scope->ast->nodes.data[node];
+    Ir *ir = e->lower->ir;
+    Value a = expression_value(e, call_args(e, call)[0].value);
+    int32_t axis;
+    if (a == 0) return 0;
+    if (ir_dtype(ir, a) == DT_WEAK) {
+        lower_error(e->lower, e->scope, call->mark, NULL, "'%s' reduces an array, and this is a number",
+                    call->name);
+        return 0;
+    }
+    if (!find_axis(e, node, &ir_node(ir, a)->type, &axis)) return 0;
+    return ir_reduce(ir, reduction, a, axis, lower_place(e->lower, e->scope, call->span));
+}
+
+static Value call_primitive(Expression *e, const AstNode *call, Primitive primitive) {
+    Value args[3] = {0};
+    for (uint32_t i = 0; i < call->count; i++)
+        args[i] = expression_value(e, call_args(e, call)[i].value);
+    return lower_apply(e, primitive, args, call->count, call);
+}
+
+static Value call_cast(Expression *e, const AstNode *call, DType type) {
+    Value a = expression_value(e, call_args(e, call)[0].value);
+    return a == 0 ? 0 : ir_cast(e->lower->ir, type, a, lower_place(e->lower, e->scope, call->span));
+}
+
+Value lower_call(Expression *e, Node node) {
+    const AstNode *call = &e->scope->ast->nodes.data[node];
+    Callee callee = resolve(e, node);
+    switch (callee.kind) {
+    case CALLEE_FUNCTION: return call_function(e, node, callee.function);
+    case CALLEE_REDUCTION: return call_reduction(e, node, callee.reduction);
+    case CALLEE_PRIMITIVE: return call_primitive(e, call, callee.primitive);
+    case CALLEE_DTYPE: return call_cast(e, call, callee.dtype);
+    case CALLEE_NONE: break;
+    }
+    return 0;
+}
+
+static bool is_axis_word(const Expression *e, const AstArg *arg) {
+    return arg->name != NULL && strcmp(arg->name, "axis") == 0 &&
+           e->scope->ast->nodes.data[arg->value].kind == AST_NAME;
+}
+
+/* Not a function of the same name, whose `axis` is a value like any other. */
+static bool may_reduce(const Expression *e, Node call) {
+    Diags unsaid = {.arena = e->lower->scratch};
+    Reduction reduction;
+    const Lower *lower = e->lower;
+    return reduction_find(e->scope->ast->nodes.data[call].name, &reduction) &&
+           call_resolve(lower->registry, e->scope->function, e->scope->ast, call, &unsaid).kind !=
+               CALLEE_FUNCTION;
+}
+
+void lower_axis_words(Expression *e, Node last) {
+    for (Node at = e->first; at <= last; at++) {
+        const AstNode *call = &e->scope->ast->nodes.data[at];
+        if (call->kind != AST_CALL || !may_reduce(e, at)) continue;
+        for (uint32_t i = 0; i < call->count; i++) {
+            const AstArg *arg = &call_args(e, call)[i];
+            if (is_axis_word(e, arg)) e->values[arg->value - e->first] = AXIS_WORD;
+        }
+    }
+}
