@@ -225,14 +225,17 @@ def xlogy(x, y):
 
 
 def gate(name):
-    """The limits at the infinities are the unary function's."""
-    function, low, _, _ = UNARY[name]
-    low = mpf(0) if isinstance(low, str) else low
-    return lambda x: nan if is_nan(x) else low if x == -inf else x if x == inf else function(x)
+    """A factor: what no float can hold is 0, which times infinity is NaN."""
+    function, low, high, _ = UNARY[name]
+    low = mpf(0) if isinstance(low, str) else mpf(low)
 
+    def value(x):
+        if is_nan(x) or abs(x) == inf:
+            return nan if is_nan(x) else mpf(high) if x > 0 else low
+        result = function(x)
+        return result if abs(result) > mpf("2e-324") else mpf(0)
 
-def logistic(x):
-    return nan if is_nan(x) else mpf(0) if x == -inf else mpf(1) if x == inf else sigmoid(x)
+    return value
 
 
 def positive_difference(a, b):
@@ -254,7 +257,7 @@ BINARY = {
     "logaddexp": logaddexp,
     "xlogy": xlogy,
     "prelu": lambda x, a: nan if is_nan(x) else a * x if x < 0 else x,
-    "glu": lambda a, b: a * logistic(b),
+    "glu": lambda a, b: a * gate("sigmoid")(b),
     "swiglu": lambda a, b: gate("silu")(a) * b,
     "geglu": lambda a, b: gate("gelu")(a) * b,
     "reglu": lambda a, b: gate("relu")(a) * b,
