@@ -3,12 +3,11 @@
  * same name in every language's prelude. */
 #include "compiler/emit.h"
 
-#include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/base/embed.h"
 #include "compiler/language.h"
 
 ValueKind value_kind(DType type) {
@@ -27,23 +26,25 @@ const char *language_storage(const EmitLanguage *language, DType type) {
 
 /* --- operands */
 
-static void shortest_f32(char text[32], float value) {
+/* The double whose shortest decimal text is that of the float. */
+static double shorten(float value) {
+    char text[32];
     for (int digits = 1; digits <= 9; digits++) {
-        snprintf(text, 32, "%.*g", digits, (double)value);
-        if (strtof(text, NULL) == value) return;
+        snprintf(text, sizeof text, "%.*g", digits, (double)value);
+        if (strtof(text, NULL) == value) break;
     }
+    return strtod(text, NULL);
 }
 
 /* Reads back as exactly `value`; never a double literal in an f32 kernel. */
 static void print_real(Text *out, DType compute, double value) {
-    char text[32];
     if (isnan(value)) text_add(out, "K_NAN");
     else if (isinf(value)) text_add(out, value < 0 ? "-K_INF" : "K_INF");
     if (!isfinite(value)) return;
-    if (compute == DT_F32) shortest_f32(text, (float)value);
-    else snprintf(text, sizeof text, "%.17g", value);
-    bool whole = strpbrk(text, ".e") == NULL;
-    text_printf(out, "%s%s%s", text, whole ? ".0" : "", compute == DT_F32 ? "f" : "");
+    size_t begin = out->length;
+    number_print(out, compute == DT_F32 ? shorten((float)value) : value);
+    if (!strpbrk(out->data + begin, ".e")) text_add(out, ".0");
+    if (compute == DT_F32) text_add(out, "f");
 }
 
 static void print_whole(Text *out, ValueKind kind, int64_t value) {
@@ -60,14 +61,9 @@ static void print_literal(Text *out, const Plan *plan, ValueKind kind, Scalar va
 }
 
 static void print_scalar(Text *out, ValueKind kind, const char *name) {
-    static const char *const forms[] = {
-        [VALUE_REAL] = "%s", [VALUE_I32] = "(int)%s", [VALUE_I64] = "%s", [VALUE_BOOL] = "(%s != 0)"};
-    switch (kind) {
-    case VALUE_I32: text_printf(out, "(int)%s", name); break;
-    case VALUE_BOOL: text_printf(out, "(%s != 0)", name); break;
-    default: text_add(out, name);
-    }
-    (void)forms;
+    if (kind == VALUE_I32) text_printf(out, "(int)%s", name);
+    else if (kind == VALUE_BOOL) text_printf(out, "(%s != 0)", name);
+    else text_add(out, name);
 }
 
 static bool is_literal(const Plan *plan, Value value) {
@@ -221,8 +217,8 @@ static void convert(const Writer *w, ValueKind to, Value a) {
     }
 }
 
-static void helper(const Writer *w, Value a, const char *name, const char *suffix) {
-    text_printf(w->out, "k_%s%s(", name, suffix);
+static void helper(const Writer *w, Value a, const char *name) {
+    text_printf(w->out, "k_%s(", name);
     operand(w, a, true);
     text_add(w->out, ")");
 }
@@ -244,16 +240,18 @@ static void cast_truth(const Writer *w, Value a) {
 static void cast(const Writer *w, DType to, Value a) {
     DType from = ir_dtype(w->plan->ir, a);
     ValueKind kind = value_kind(from);
+    char name[32];
     if (dtype_is_float(to) && kind == VALUE_REAL) {
+        snprintf(name, sizeof name, "round_%s", dtype_name(to));
         if (to == w->plan->compute) operand(w, a, true);
-        else helper(w, a, "round_", dtype_name(to));
+        else helper(w, a, name);
     } else if (to == DT_BOOL && kind != VALUE_BOOL) {
         cast_truth(w, a);
     } else if (kind != VALUE_REAL && (dtype_is_float(to) || kind == VALUE_BOOL || same_range(from, to))) {
         convert(w, value_kind(to), a);
     } else {
-        text_printf(w->out, "k_%s", dtype_name(to));
-        helper(w, a, "from_", kind_word(kind));
+        snprintf(name, sizeof name, "%s_from_%s", dtype_name(to), kind_word(kind));
+        helper(w, a, name);
     }
 }
 

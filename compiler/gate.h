@@ -29,6 +29,8 @@ typedef struct Gate {
     size_t size;
 } Gate;
 
+/* The edges' programs alone, in the order of Gate.edges, without data: what the parent binds its kernels to. */
+const Ir *const *gate_shapes(Arena *arena, const Ir *ir, uint32_t *count);
 /* Shapes keep what the kernel was specialised on: which axes are broadcast, collapsed rank, strides' class.
  * Cases: all pairs/triples of special values over the inputs, 1, 2, 3, 5, 7, 8±1, 16±1, 127, 1023, 1025,
  * odd rows, misaligned. NULL when out of memory. The arena holds it all. */

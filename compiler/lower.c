@@ -97,7 +97,7 @@ static Value add_input(Lower *lower, const char *name, Span mark) {
         return complain_of_input(lower, mark, NULL,
                                  arena_printf(lower->scratch, "'%s' exceeds 2^62 bytes", name));
     if (ir->inputs.count == INPUT_MAX) {
-        if (!lower->many_inputs) complain_of_input(lower, mark, NULL, "more than 256 inputs");
+        if (!lower->many_inputs) complain_of_input(lower, mark, NULL, arena_printf(lower->scratch, "more than %d inputs", INPUT_MAX));
         lower->many_inputs = true;
         return 0;
     }

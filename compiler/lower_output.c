@@ -33,10 +33,11 @@ static IrOutput *add_output(Lower *lower, const char *name, Value value, Span ma
     Ir *ir = lower->ir;
     IrOutput output = {.name = name, .updates = -1, .value = store(lower, value, mark)};
     if (output.value == 0) return NULL;
-    if (ir->outputs.count >= OUTPUT_MAX) {
-        if (ir->outputs.count++ == OUTPUT_MAX) /* said once: the program is refused */
+    if (ir->outputs.count == OUTPUT_MAX) {
+        if (!lower->many_outputs)
             diag_error(lower->diags, lower->ast->source, mark, "'return' says what to keep",
                        "more than %d outputs", OUTPUT_MAX);
+        lower->many_outputs = true;
         return NULL;
     }
     output.type = ir_node(ir, output.value)->type;

@@ -47,7 +47,7 @@ typedef struct Lower {
     uint32_t steps;     /* nodes of functions' bodies so far */
     uint32_t errors;    /* before this program's own */
     bool broken;        /* the program's definitions have errors */
-    bool many_inputs;   /* said once */
+    bool many_inputs, many_outputs; /* said once */
 } Lower;
 
 /* Where an expression stands. */

@@ -87,13 +87,12 @@ static void add_value(Arena *arena, Plan *plan, Value value, bool depends) {
 }
 
 /* Loads, scalars and body: what the group's outputs need. */
-static void collect_values(Arena *arena, Plan *plan, const Group *group) {
+static void collect_values(Arena *arena, Plan *plan, const uint32_t *slots, uint32_t count) {
     const Ir *ir = plan->ir;
     Arena *scratch = arena_open();
     bool *needed = arena_array(scratch, bool, ir->nodes.count);
     bool *depends = mark_params(scratch, ir), transposed;
-    for (uint32_t i = 0; i < group->outputs.count; i++)
-        needed[ir->outputs.data[group->outputs.data[i]].value] = true;
+    for (uint32_t i = 0; i < count; i++) needed[ir->outputs.data[slots[i]].value] = true;
     for (Value v = ir->nodes.count; v-- > 1;) {
         const IrNode *node = ir_node(ir, v);
         if (!needed[v] || input_behind(ir, v, &transposed)) continue;
@@ -104,15 +103,14 @@ static void collect_values(Arena *arena, Plan *plan, const Group *group) {
     arena_close(scratch);
 }
 
-static void collect_stores(Arena *arena, Plan *plan, const Group *group) {
-    for (uint32_t i = 0; i < group->outputs.count; i++) {
-        uint32_t slot = group->outputs.data[i];
-        const IrOutput *output = &plan->ir->outputs.data[slot];
+static void collect_stores(Arena *arena, Plan *plan, const uint32_t *slots, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        const IrOutput *output = &plan->ir->outputs.data[slots[i]];
         Access access = {
             .name = arena_printf(arena, "out_%s", output->name),
             .user = output->name,
             .dtype = output->type.dtype,
-            .slot = slot,
+            .slot = slots[i],
             .value = output->value,
             .alias = output->updates >= 0,
         };
@@ -165,26 +163,6 @@ static View view_store(const Plan *plan, const Access *access) {
     return view;
 }
 
-/* Strides over the group's axes, right-aligned; a missing or broadcast axis has stride 0. */
-static void spread(const Type *shape, const View *view, int64_t stride[RANK_MAX]) {
-    uint32_t missing = shape->rank - view->type.rank;
-    for (uint32_t axis = 0; axis < shape->rank; axis++) {
-        bool broadcast = axis < missing || view->type.dim[axis - missing] != shape->dim[axis];
-        stride[axis] = broadcast ? 0 : view->stride[axis - missing];
-    }
-}
-
-static void spread_all(Plan *plan, const Type *shape) {
-    for (uint32_t i = 0; i < plan->loads.count; i++) {
-        View view = view_load(plan, &plan->loads.data[i]);
-        spread(shape, &view, plan->loads.data[i].stride);
-    }
-    for (uint32_t i = 0; i < plan->stores.count; i++) {
-        View view = view_store(plan, &plan->stores.data[i]);
-        spread(shape, &view, plan->stores.data[i].stride);
-    }
-}
-
 static uint32_t access_count(const Plan *plan) {
     return plan->loads.count + plan->stores.count;
 }
@@ -193,10 +171,20 @@ static Access *access_at(const Plan *plan, uint32_t i) {
     return i < plan->loads.count ? &plan->loads.data[i] : &plan->stores.data[i - plan->loads.count];
 }
 
+/* Strides of access `i` over the group's axes, right-aligned; a missing or broadcast axis has stride 0. */
+static void spread(const Plan *plan, const Type *shape, uint32_t i) {
+    Access *access = access_at(plan, i);
+    View view = i < plan->loads.count ? view_load(plan, access) : view_store(plan, access);
+    uint32_t missing = shape->rank - view.type.rank;
+    for (uint32_t axis = 0; axis < shape->rank; axis++) {
+        bool broadcast = axis < missing || view.type.dim[axis - missing] != shape->dim[axis];
+        access->stride[axis] = broadcast ? 0 : view.stride[axis - missing];
+    }
+}
+
 /* Outermost first by the first output's strides, which is the given order where it is row-major. */
 static void order_axes(Plan *plan, const Type *shape) {
     const int64_t *stride = plan->stores.data[0].stride;
-    plan->full_rank = shape->rank;
     for (uint32_t i = 0; i < shape->rank; i++) {
         uint32_t at = i;
         for (; at > 0 && plan->count > 0; at--) {
@@ -342,29 +330,32 @@ static void bind(Arena *arena, Plan *plan) {
 
 /* --- the stage */
 
-static Plan *start(Arena *arena, const Ir *ir, const Group *group, Type *shape) {
+/* Loads, stores and body with strides over the whole shape of the outputs `slots`. */
+static Plan *start(Arena *arena, const Ir *ir, const uint32_t *slots, uint32_t count, Type *shape) {
     Plan *plan = arena_new(arena, Plan);
     plan->ir = ir;
     plan->compute = ir->compute;
-    collect_values(arena, plan, group);
-    collect_stores(arena, plan, group);
-    *shape = ir->outputs.data[group->outputs.data[0]].type;
+    collect_values(arena, plan, slots, count);
+    collect_stores(arena, plan, slots, count);
+    *shape = ir->outputs.data[slots[0]].type;
+    plan->full_rank = shape->rank;
     plan->count = 1;
     for (uint32_t axis = 0; axis < shape->rank; axis++) plan->count *= shape->dim[axis];
-    spread_all(plan, shape);
+    for (uint32_t i = 0; i < access_count(plan); i++) spread(plan, shape, i);
     return plan;
 }
 
-static void finish(Arena *arena, Plan *plan) {
+static Plan *finish(Arena *arena, Plan *plan) {
     plan->bytes_read = read_bytes(plan);
     for (uint32_t i = 0; i < plan->stores.count; i++)
         plan->bytes_written += distinct_bytes(plan, &plan->stores.data[i]);
     bind(arena, plan);
+    return plan;
 }
 
 Plan *plan(Arena *arena, const Ir *ir, const Group *group) {
     Type shape;
-    Plan *plan = start(arena, ir, group, &shape);
+    Plan *plan = start(arena, ir, group->outputs.data, group->outputs.count, &shape);
     order_axes(plan, &shape);
     choose_axes(plan, &shape);
     collapse(plan, &shape);
@@ -376,70 +367,74 @@ Plan *plan(Arena *arena, const Ir *ir, const Group *group) {
     plan->index64 = needs_index64(plan);
     plan->text = canonical_text(arena, ir->source);
     plan->name = canonical_name(arena, ir->source);
-    finish(arena, plan);
-    return plan;
+    return finish(arena, plan);
 }
 
 /* --- the same kernel at another shape */
 
-/* An axis of extent 1 has no stride of its own: it takes the one that fits the model's kernel. */
-static void fit_single(const Plan *model, const Plan *plan, const Type *shape) {
+/* An axis of extent 1 has no stride of its own: it takes the one that fits the other's kernel. */
+static void fit_single(const Plan *like, const Plan *plan, const Type *shape) {
     for (uint32_t k = 0; k < access_count(plan); k++) {
         Access *access = access_at(plan, k);
         int64_t natural = 1;
-        for (uint32_t i = model->full_rank; i-- > 0;) {
-            uint32_t axis = model->order[i];
-            int32_t into = model->into[i];
-            bool walks = into >= 0 && access_at(model, k)->stride[into] != 0;
+        for (uint32_t i = like->full_rank; i-- > 0;) {
+            uint32_t axis = like->order[i];
+            int32_t into = like->into[i];
+            bool walks = into >= 0 && access_at(like, k)->stride[into] != 0;
             if (shape->dim[axis] == 1) access->stride[axis] = walks ? natural : 0;
             if (access->stride[axis] != 0) natural = access->stride[axis] * shape->dim[axis];
         }
     }
 }
 
-/* The axes that the model merged can be merged here, the ones it dropped are 1. */
-static bool collapses_like(const Plan *plan, const Type *shape) {
+/* The axes that the other merged can be merged here, the ones it dropped are 1. */
+static bool collapses(const Plan *plan, const Type *shape) {
+    int32_t last = PLAN_DROPPED;
     for (uint32_t i = 0; i < plan->full_rank; i++) {
         uint32_t axis = plan->order[i];
         if (plan->into[i] < 0 && shape->dim[axis] != 1) return false;
-        for (uint32_t k = i; plan->into[i] >= 0 && k-- > 0;) {
-            if (plan->into[k] < 0) continue;
-            if (plan->into[k] == plan->into[i] && !merges(plan, plan->order[k], axis, shape->dim[axis]))
-                return false;
-            break;
-        }
+        if (plan->into[i] < 0) continue;
+        bool merged = last >= 0 && plan->into[last] == plan->into[i];
+        if (merged && !merges(plan, plan->order[last], axis, shape->dim[axis])) return false;
+        last = (int32_t)i;
     }
     return true;
 }
 
-/* Whether code made for the model's access also walks this one. */
-static bool access_like(const Plan *model, const Access *a, const Access *b, const Plan *plan) {
+/* Whether code made for `a` of the other plan also walks `b`. */
+static bool access_like(const Plan *like, const Access *a, const Plan *plan, const Access *b) {
     if (a->class == ACCESS_DENSE) return is_dense(plan, b);
-    for (uint32_t axis = 0; axis < model->rank; axis++)
-        if (!plan_stride_given(model, a, axis) && a->stride[axis] != b->stride[axis]) return false;
+    for (uint32_t axis = 0; axis < like->rank; axis++)
+        if (!plan_stride_given(like, a, axis) && a->stride[axis] != b->stride[axis]) return false;
     return true;
 }
 
-Plan *plan_like(Arena *arena, const Plan *model, const Ir *ir, const Group *group) {
-    Type shape;
-    Plan *plan = start(arena, ir, group, &shape);
-    if (shape.rank != model->full_rank || access_count(plan) != access_count(model)) return NULL;
-    plan->full_rank = model->full_rank;
-    plan->rank = model->rank;
-    memcpy(plan->order, model->order, sizeof plan->order);
-    memcpy(plan->into, model->into, sizeof plan->into);
-    fit_single(model, plan, &shape);
-    if (plan->count > 0 && !collapses_like(plan, &shape)) return NULL;
-    collapse(plan, &shape);
+static bool accesses_like(const Plan *like, const Plan *plan) {
     for (uint32_t i = 0; i < access_count(plan); i++) {
-        Access *access = access_at(plan, i), *other = access_at(model, i);
-        if (plan->count > 0 && !access_like(model, other, access, plan)) return NULL;
+        Access *access = access_at(plan, i);
+        const Access *other = access_at(like, i);
+        if (plan->count > 0 && !access_like(like, other, plan, access)) return false;
         access->class = other->class;
     }
-    if (needs_index64(plan) && !model->index64) return NULL;
-    plan->index64 = model->index64;
-    plan->name = model->name;
-    plan->text = model->text;
-    finish(arena, plan);
-    return plan;
+    return true;
+}
+
+Plan *plan_like(Arena *arena, const Plan *like, const Ir *ir) {
+    Type shape;
+    uint32_t *slots = arena_array(arena, uint32_t, like->stores.count);
+    for (uint32_t i = 0; i < like->stores.count; i++) slots[i] = like->stores.data[i].slot;
+    Plan *plan = start(arena, ir, slots, like->stores.count, &shape);
+    if (plan->full_rank != like->full_rank || access_count(plan) != access_count(like)) return NULL;
+    plan->rank = like->rank;
+    memcpy(plan->order, like->order, sizeof plan->order);
+    memcpy(plan->into, like->into, sizeof plan->into);
+    fit_single(like, plan, &shape);
+    if (plan->count > 0 && !collapses(plan, &shape)) return NULL;
+    collapse(plan, &shape);
+    if (!accesses_like(like, plan)) return NULL;
+    if (needs_index64(plan) && !like->index64) return NULL;
+    plan->index64 = like->index64;
+    plan->name = like->name;
+    plan->text = like->text;
+    return finish(arena, plan);
 }

@@ -58,9 +58,10 @@ typedef struct Plan {
 } Plan;
 
 Plan *plan(Arena *arena, const Ir *ir, const Group *group);
-/* The plan of the same program at other shapes, collapsed like `model`, so that a kernel emitted from
- * `model` computes it with this plan's bindings. NULL if that kernel cannot. */
-Plan *plan_like(Arena *arena, const Plan *model, const Ir *ir, const Group *group);
+/* The same kernel at another shape: `ir` is the same program with other extents (the gate's edges, a bucket's
+ * other shapes); axes are collapsed as in `like`, whatever they are here. NULL if a class does not hold: an
+ * array that `like` reads densely is not dense here, say. */
+Plan *plan_like(Arena *arena, const Plan *like, const Ir *ir);
 
 /* Arguments of the kernel besides arrays, named as in `bindings`: sizes ("kf_n", or "kf_rows" "kf_cols" and
  * from rank 3 on the outer extents "kf_e1" …). */

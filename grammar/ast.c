@@ -1,15 +1,15 @@
-/* In: two Asts, or a node. Out: what is asked about them. The one idea: postorder in one array makes
- * equal trees equal arrays. */
+/* In: two Asts, or a node. Out: what is asked about them. The one idea: postorder in one array
+ * makes equal trees equal arrays. */
 #include "grammar/ast.h"
 
 #include <string.h>
 
 const char *ast_op_name(AstOp op) {
     static const char *const names[] = {
-        [OP_NONE] = "",      [OP_NEG] = "-",  [OP_PLUS] = "+", [OP_NOT] = "!",     [OP_ADD] = "+",
-        [OP_SUB] = "-",      [OP_MUL] = "*",  [OP_DIV] = "/",  [OP_FLOORDIV] = "//", [OP_MOD] = "%",
-        [OP_POW] = "**",     [OP_MATMUL] = "@", [OP_LT] = "<", [OP_LE] = "<=",     [OP_GT] = ">",
-        [OP_GE] = ">=",      [OP_EQ] = "==",  [OP_NE] = "!=",  [OP_AND] = "&&",    [OP_OR] = "||",
+        [OP_NONE] = "",  [OP_NEG] = "-",    [OP_PLUS] = "+", [OP_NOT] = "!",       [OP_ADD] = "+",
+        [OP_SUB] = "-",  [OP_MUL] = "*",    [OP_DIV] = "/",  [OP_FLOORDIV] = "//", [OP_MOD] = "%",
+        [OP_POW] = "**", [OP_MATMUL] = "@", [OP_LT] = "<",   [OP_LE] = "<=",       [OP_GT] = ">",
+        [OP_GE] = ">=",  [OP_EQ] = "==",    [OP_NE] = "!=",  [OP_AND] = "&&",      [OP_OR] = "||",
     };
     return names[op];
 }

@@ -1,5 +1,5 @@
-/* In: what the grammar has recognised. Out: nodes and statements at the end of the Ast. The one idea:
- * operands are built before what uses them, so appending alone gives postorder. */
+/* In: what the grammar has recognised. Out: nodes and statements at the end of the Ast. The one
+ * idea: operands are built before what uses them, so appending alone gives postorder. */
 #include <math.h>
 #include <string.h>
 
@@ -7,11 +7,11 @@
 #include "grammar/parser.h"
 
 static const AstOp binary_ops[] = {
-    [TOKEN_PLUS] = OP_ADD,        [TOKEN_MINUS] = OP_SUB,   [TOKEN_STAR] = OP_MUL,
-    [TOKEN_SLASH] = OP_DIV,       [TOKEN_FLOOR] = OP_FLOORDIV, [TOKEN_PERCENT] = OP_MOD,
-    [TOKEN_POWER] = OP_POW,       [TOKEN_AT] = OP_MATMUL,   [TOKEN_LESS] = OP_LT,
-    [TOKEN_LESS_EQUAL] = OP_LE,   [TOKEN_GREATER] = OP_GT,  [TOKEN_GREATER_EQUAL] = OP_GE,
-    [TOKEN_EQUAL] = OP_EQ,        [TOKEN_UNEQUAL] = OP_NE,  [TOKEN_AND] = OP_AND,
+    [TOKEN_PLUS] = OP_ADD,      [TOKEN_MINUS] = OP_SUB,      [TOKEN_STAR] = OP_MUL,
+    [TOKEN_SLASH] = OP_DIV,     [TOKEN_FLOOR] = OP_FLOORDIV, [TOKEN_PERCENT] = OP_MOD,
+    [TOKEN_POWER] = OP_POW,     [TOKEN_AT] = OP_MATMUL,      [TOKEN_LESS] = OP_LT,
+    [TOKEN_LESS_EQUAL] = OP_LE, [TOKEN_GREATER] = OP_GT,     [TOKEN_GREATER_EQUAL] = OP_GE,
+    [TOKEN_EQUAL] = OP_EQ,      [TOKEN_UNEQUAL] = OP_NE,     [TOKEN_AND] = OP_AND,
     [TOKEN_OR] = OP_OR,
 };
 static const AstOp unary_ops[] = {
@@ -29,13 +29,16 @@ static Expr add(Parser *parser, AstNode node) {
 }
 
 Expr build_number(Parser *parser, Token number) {
-    return add(parser, (AstNode){.kind = AST_NUMBER, .span = number.span, .mark = number.span,
+    return add(parser, (AstNode){.kind = AST_NUMBER,
+                                 .span = number.span,
+                                 .mark = number.span,
                                  .number = number.number});
 }
 
 Expr build_name(Parser *parser, Token name) {
-    return add(parser, (AstNode){.kind = AST_NAME, .span = name.span, .mark = name.span,
-                                 .name = name.name});
+    return add(
+        parser,
+        (AstNode){.kind = AST_NAME, .span = name.span, .mark = name.span, .name = name.name});
 }
 
 Expr build_group(Parser *parser, Token open, Expr inside, Token close) {
@@ -44,27 +47,39 @@ Expr build_group(Parser *parser, Token open, Expr inside, Token close) {
 }
 
 Expr build_unary(Parser *parser, Token op, Expr a) {
-    return add(parser, (AstNode){.kind = AST_UNARY, .op = unary_ops[op.code],
-                                 .span = span_join(op.span, a.span), .mark = op.span, .a = a.node});
+    return add(parser, (AstNode){.kind = AST_UNARY,
+                                 .op = unary_ops[op.code],
+                                 .span = span_join(op.span, a.span),
+                                 .mark = op.span,
+                                 .a = a.node});
 }
 
 Expr build_binary(Parser *parser, Expr a, Token op, Expr b) {
-    return add(parser, (AstNode){.kind = AST_BINARY, .op = binary_ops[op.code],
-                                 .span = span_join(a.span, b.span), .mark = op.span,
-                                 .a = a.node, .b = b.node});
+    return add(parser, (AstNode){.kind = AST_BINARY,
+                                 .op = binary_ops[op.code],
+                                 .span = span_join(a.span, b.span),
+                                 .mark = op.span,
+                                 .a = a.node,
+                                 .b = b.node});
 }
 
 Expr build_select(Parser *parser, Expr a, Token mark, Expr b, Expr c) {
-    return add(parser, (AstNode){.kind = AST_SELECT, .span = span_join(a.span, c.span),
-                                 .mark = mark.span, .a = a.node, .b = b.node, .c = c.node});
+    return add(parser, (AstNode){.kind = AST_SELECT,
+                                 .span = span_join(a.span, c.span),
+                                 .mark = mark.span,
+                                 .a = a.node,
+                                 .b = b.node,
+                                 .c = c.node});
 }
 
 Expr build_transpose(Parser *parser, Expr a, Token name) {
     if (strcmp(name.name, "T"))
         parser_fail(parser, name.span, "only .T, which swaps the last two axes",
                     "arrays have no member '%s'", name.name);
-    return add(parser, (AstNode){.kind = AST_TRANSPOSE, .span = span_join(a.span, name.span),
-                                 .mark = name.span, .a = a.node});
+    return add(parser, (AstNode){.kind = AST_TRANSPOSE,
+                                 .span = span_join(a.span, name.span),
+                                 .mark = name.span,
+                                 .a = a.node});
 }
 
 void build_argument(Parser *parser, const Token *name, Expr value) {
@@ -85,8 +100,11 @@ Expr build_call(Parser *parser, Token name, uint32_t count, Token close) {
                         "a positional argument stands behind a named one");
         array_push(ast->arena, &ast->args, arguments[i]);
     }
-    return add(parser, (AstNode){.kind = AST_CALL, .span = span_join(name.span, close.span),
-                                 .mark = name.span, .name = name.name, .first = first,
+    return add(parser, (AstNode){.kind = AST_CALL,
+                                 .span = span_join(name.span, close.span),
+                                 .mark = name.span,
+                                 .name = name.name,
+                                 .first = first,
                                  .count = count});
 }
 
@@ -98,8 +116,6 @@ static void check_order(Parser *parser, const Statement *next) {
     if (parser->definitions && next->kind != STATEMENT_DEFINE)
         parser_fail(parser, next->span, "a definition is 'name(x) = expression'",
                     "only definitions may stand here");
-    if (ast->statements.count >= PARSE_STATEMENTS)
-        parser_fail(parser, next->mark, NULL, "more than %d statements", PARSE_STATEMENTS);
     if (!ast->statements.count) return;
     const Statement *last = &ast->statements.data[ast->statements.count - 1];
     if (last->kind == STATEMENT_EXPR)
@@ -122,14 +138,20 @@ static const char *comment(Parser *parser) {
 
 static void add_statement(Parser *parser, Statement statement) {
     Ast *ast = parser->ast;
+    if (ast->statements.count == PARSE_STATEMENTS)
+        parser_fail(parser, statement.mark, NULL, "more than %d statements", PARSE_STATEMENTS);
     statement.first = parser->first;
     statement.comment = comment(parser);
     array_push(ast->arena, &ast->statements, statement);
     parser->first = ast->nodes.count;
 }
 
-void build_bind(Parser *parser, StatementKind kind, Token begin, Token name, Expr value) {
-    Statement statement = {.kind = kind, .name = name.name, .mark = name.span, .value = value.node,
+void build_bind(Parser *parser, Token begin, Token name, Expr value) {
+    StatementKind kind = begin.code == TOKEN_PARAM ? STATEMENT_PARAM : STATEMENT_BIND;
+    Statement statement = {.kind = kind,
+                           .name = name.name,
+                           .mark = name.span,
+                           .value = value.node,
                            .span = span_join(begin.span, value.span)};
     check_order(parser, &statement);
     add_statement(parser, statement);
@@ -157,8 +179,11 @@ static void check_parameters(Parser *parser, const AstParameter *parameters, uin
 
 void build_definition(Parser *parser, Token begin, Token name, uint32_t count, Expr value) {
     Ast *ast = parser->ast;
-    Statement statement = {.kind = STATEMENT_DEFINE, .name = name.name, .mark = name.span,
-                           .value = value.node, .span = span_join(begin.span, value.span),
+    Statement statement = {.kind = STATEMENT_DEFINE,
+                           .name = name.name,
+                           .mark = name.span,
+                           .value = value.node,
+                           .span = span_join(begin.span, value.span),
                            .parameter_first = ast->parameters.count - count,
                            .parameter_count = count};
     check_parameters(parser, ast->parameters.data + statement.parameter_first, count);
@@ -167,15 +192,20 @@ void build_definition(Parser *parser, Token begin, Token name, uint32_t count, E
 }
 
 void build_return(Parser *parser, const Token *begin, Expr value) {
-    Statement statement = {.kind = STATEMENT_RETURN, .mark = value.span, .value = value.node,
+    Statement statement = {.kind = STATEMENT_RETURN,
+                           .mark = value.span,
+                           .value = value.node,
                            .span = begin ? span_join(begin->span, value.span) : value.span};
     if (begin) check_order(parser, &statement);
     add_statement(parser, statement);
 }
 
 void build_expression(Parser *parser, Expr value) {
-    Statement statement = {.kind = STATEMENT_EXPR, .name = "out", .span = value.span,
-                           .mark = value.span, .value = value.node};
+    Statement statement = {.kind = STATEMENT_EXPR,
+                           .name = "out",
+                           .span = value.span,
+                           .mark = value.span,
+                           .value = value.node};
     check_order(parser, &statement);
     add_statement(parser, statement);
 }

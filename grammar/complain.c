@@ -1,6 +1,6 @@
-/* In: a token that does not fit, and those that would have. Out: one error that says both, and what to
- * write instead where we know it. The one idea: tables, from the text of the token to the answer, and
- * from sets of tokens to the few words that a person would use. */
+/* In: a token that does not fit, and those that would have. Out: one error that says both, and what
+ * to write instead where we know it. The one idea: tables, from the text of the token to the
+ * answer, and from sets of tokens to the few words that a person would use. */
 #include <string.h>
 
 #include "grammar/grammar.h"
@@ -30,17 +30,17 @@ static const struct Answer {
     {"not", "write '!'"},
     {"if", "write 'condition ? a : b'"},
     {"else", "write 'condition ? a : b'"},
-    {"\xc3\x97", "write '*'"},      /* multiplication sign */
-    {"\xc2\xb7", "write '*'"},      /* middle dot */
-    {"\xc3\xb7", "write '/'"},      /* division sign */
-    {"\xe2\x88\x92", "write '-'"},  /* minus sign */
-    {"\xe2\x80\x93", "write '-'"},  /* en dash */
-    {"\xe2\x89\xa4", "write '<='"}, /* less or equal */
-    {"\xe2\x89\xa5", "write '>='"}, /* greater or equal */
-    {"\xe2\x89\xa0", "write '!='"}, /* not equal */
-    {"\xc2\xb2", "write '**2'"},    /* superscript two */
-    {"\xc2\xb3", "write '**3'"},    /* superscript three */
-    {"\xcf\x80", "write 'pi'"},     /* pi */
+    {"\xc3\x97", "write '*'"},       /* multiplication sign */
+    {"\xc2\xb7", "write '*'"},       /* middle dot */
+    {"\xc3\xb7", "write '/'"},       /* division sign */
+    {"\xe2\x88\x92", "write '-'"},   /* minus sign */
+    {"\xe2\x80\x93", "write '-'"},   /* en dash */
+    {"\xe2\x89\xa4", "write '<='"},  /* less or equal */
+    {"\xe2\x89\xa5", "write '>='"},  /* greater or equal */
+    {"\xe2\x89\xa0", "write '!='"},  /* not equal */
+    {"\xc2\xb2", "write '**2'"},     /* superscript two */
+    {"\xc2\xb3", "write '**3'"},     /* superscript three */
+    {"\xcf\x80", "write 'pi'"},      /* pi */
     {"\xe2\x88\x9e", "write 'inf'"}, /* infinity */
 };
 
@@ -55,17 +55,17 @@ static const char *answer(const Parser *parser, Span span) {
 
 /* --- What was expected */
 
-static const int operand_tokens[] = {TOKEN_NUMBER, TOKEN_NAME,  TOKEN_OPEN,
-                                     TOKEN_PLUS,   TOKEN_MINUS, TOKEN_NOT, -1};
+static const int operand_tokens[] = {TOKEN_NUMBER, TOKEN_NAME, TOKEN_OPEN, TOKEN_PLUS,
+                                     TOKEN_MINUS,  TOKEN_NOT,  -1};
 static const int operator_tokens[] = {
-    TOKEN_STAR,    TOKEN_SLASH, TOKEN_FLOOR,      TOKEN_PERCENT, TOKEN_AT,
-    TOKEN_POWER,   TOKEN_PLUS,  TOKEN_MINUS,      TOKEN_LESS,    TOKEN_LESS_EQUAL,
+    TOKEN_STAR,    TOKEN_SLASH, TOKEN_FLOOR,         TOKEN_PERCENT, TOKEN_AT,
+    TOKEN_POWER,   TOKEN_PLUS,  TOKEN_MINUS,         TOKEN_LESS,    TOKEN_LESS_EQUAL,
     TOKEN_GREATER, TOKEN_EQUAL, TOKEN_GREATER_EQUAL, TOKEN_UNEQUAL, TOKEN_AND,
-    TOKEN_OR,      TOKEN_DOT,   TOKEN_QUESTION,   TOKEN_OPEN,    -1};
+    TOKEN_OR,      TOKEN_DOT,   TOKEN_QUESTION,      TOKEN_OPEN,    -1};
 static const int separator_tokens[] = {TOKEN_SEMICOLON, TOKEN_EOL, -1};
-static const int statement_tokens[] = {TOKEN_RETURN, TOKEN_DEF,       TOKEN_PARAM, TOKEN_NUMBER,
-                                       TOKEN_NAME,   TOKEN_OPEN,      TOKEN_PLUS,  TOKEN_MINUS,
-                                       TOKEN_NOT,    TOKEN_SEMICOLON, TOKEN_EOL,   TOKEN_END, -1};
+static const int statement_tokens[] = {
+    TOKEN_RETURN, TOKEN_DEF, TOKEN_PARAM,     TOKEN_NUMBER, TOKEN_NAME, TOKEN_OPEN, TOKEN_PLUS,
+    TOKEN_MINUS,  TOKEN_NOT, TOKEN_SEMICOLON, TOKEN_EOL,    TOKEN_END,  -1};
 
 /* A group is named when its first token would fit; then all of them count as said. */
 static const struct Group {
@@ -82,10 +82,17 @@ static const struct Single {
     int code;
     const char *words;
 } singles[] = {
-    {TOKEN_NAME, "a name"},       {TOKEN_NUMBER, "a number"}, {TOKEN_MINUS, "'-'"},
-    {TOKEN_OPEN, "'('"},          {TOKEN_BECOMES, "'='"},     {TOKEN_BRACKET, "'['"},
-    {TOKEN_COLON, "':'"},         {TOKEN_COMMA, "','"},       {TOKEN_CLOSE, "')'"},
-    {TOKEN_BRACKET_END, "']'"},   {TOKEN_END, "the end of the text"},
+    {TOKEN_NAME, "a name"},
+    {TOKEN_NUMBER, "a number"},
+    {TOKEN_MINUS, "'-'"},
+    {TOKEN_OPEN, "'('"},
+    {TOKEN_BECOMES, "'='"},
+    {TOKEN_BRACKET, "'['"},
+    {TOKEN_COLON, "':'"},
+    {TOKEN_COMMA, "','"},
+    {TOKEN_CLOSE, "')'"},
+    {TOKEN_BRACKET_END, "']'"},
+    {TOKEN_END, "the end of the text"},
 };
 
 typedef struct Words {
@@ -151,12 +158,27 @@ static const char *assignment_hint(const Parser *parser, Token token) {
     return arena_printf(parser->ast->arena, "write 'x = x %.*s ...'", length, op);
 }
 
-static const char *hint(const Parser *parser, Token token, Token before, const bool *expected) {
+static bool reserved(int code) {
+    return code == TOKEN_DEF || code == TOKEN_PARAM || code == TOKEN_RETURN;
+}
+
+/* From the table, for the token or for a word of another language just before it. */
+static const char *known_hint(const Parser *parser, Token token, Token before) {
     const char *known = answer(parser, token.span);
     if (!known && before.code == TOKEN_NAME) known = answer(parser, before.span);
-    if (!known) known = assignment_hint(parser, token);
-    if (known) return known;
+    return known ? known : assignment_hint(parser, token);
+}
+
+static const char *hint(const Parser *parser, Token token, const bool *expected) {
+    Token before = parser->before;
+    const char *text = parser->ast->source->text, *known = known_hint(parser, token, before);
     bool operator_fits = expected[TOKEN_STAR];
+    if (known) return known;
+    if (reserved(token.code) && expected[TOKEN_NAME]) return "a reserved word is no name";
+    if (token.code == LEXER_FOREIGN && (unsigned char)text[token.span.begin] >= 0x80)
+        return "names are made of A-Z a-z 0-9 and _";
+    if (token.code == TOKEN_BECOMES && before.code == TOKEN_NUMBER)
+        return "a constant cannot be bound";
     if (token.code == TOKEN_BECOMES && operator_fits) return "write '==' to compare";
     if (token.code == TOKEN_COMMA && operator_fits && parser->program && !parser->depth)
         return "write 'return a, b' for several outputs";
@@ -181,8 +203,7 @@ void parser_unexpected(Parser *parser, Token token, const bool *expected, int co
         parser_fail(parser, token.span, "write 'a < b && b < c'", "comparisons do not chain");
         return;
     }
-    parser_fail(parser, token.span, hint(parser, token, parser->before, expected),
-                "unexpected %s%s", describe(parser, token),
-                join_expected(parser->ast->arena, expected, count));
+    parser_fail(parser, token.span, hint(parser, token, expected), "unexpected %s%s",
+                describe(parser, token), join_expected(parser->ast->arena, expected, count));
     note_open_parenthesis(parser, token);
 }

@@ -44,8 +44,8 @@ program ::= program separator.
 program ::= program statement separator.
 separator ::= SEMICOLON|EOL.
 
-statement ::= NAME(N) BECOMES expr(A).              { build_bind(parser, STATEMENT_BIND, N, N, A); }
-statement ::= PARAM(B) NAME(N) BECOMES expr(A).     { build_bind(parser, STATEMENT_PARAM, B, N, A); }
+statement ::= NAME(N) BECOMES expr(A).              { build_bind(parser, N, N, A); }
+statement ::= PARAM(B) NAME(N) BECOMES expr(A).     { build_bind(parser, B, N, A); }
 statement ::= DEF(B) NAME(N) OPEN parameters(C) CLOSE BECOMES expr(A).
                                                     { build_definition(parser, B, N, C, A); }
 statement ::= returns.
@@ -169,7 +169,7 @@ void grammar_run(Parser *parser) {
         }
         grammar_(&machine, token.code, token);
         if (machine.yytos - machine.yystack > STACK_MAX)
-            parser_fail(parser, token.span, NULL, "nested more than %d levels deep", PARSE_DEPTH);
+            parser_fail(parser, token.span, NULL, "nested too deeply (%d levels fit)", PARSE_DEPTH);
     } while (token.code && !parser->failed);
     grammar_Finalize(&machine);
 }

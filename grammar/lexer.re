@@ -1,15 +1,14 @@
 /* In: bytes. Out: tokens with their places. The one idea: the longest match decides; what looks like
- * a number but is none, and what belongs to other languages, are tokens as well, so that the parser can
- * say what to write instead. */
+ * a number but is none, and what belongs to other languages, are tokens as well, so that the parser
+ * can say what to write instead. */
 #include "grammar/parser.h"
 #include "grammar/grammar.h"
 
 static int scan(const unsigned char **cursor, const unsigned char *limit) {
-    const unsigned char *at = *cursor, *marker = at;
-    int code;
+    const unsigned char *marker;
     /*!re2c
     re2c:define:YYCTYPE = "unsigned char";
-    re2c:define:YYCURSOR = at;
+    re2c:define:YYCURSOR = "(*cursor)";
     re2c:define:YYLIMIT = limit;
     re2c:define:YYMARKER = marker;
     re2c:yyfill:enable = 0;
@@ -19,59 +18,57 @@ static int scan(const unsigned char **cursor, const unsigned char *limit) {
     hex      = [0-9A-Fa-f];
     exponent = [eE] [+-]? digit+;
     decimal  = (digit+ ("." digit*)? | "." digit+) exponent?;
-    binary   = "0" [xX] (hex+ ("." hex*)? | "." hex+) ([pP] [+-]? digit+)?;
-    number   = decimal [fF]? | binary | "0" [xX] (hex+ ("." hex*)? | "." hex+) [pP] [+-]? digit+ [fF];
+    mantissa = hex+ ("." hex*)? | "." hex+;
+    power    = [pP] [+-]? digit+;
+    number   = decimal [fF]? | "0" [xX] mantissa (power [fF]?)?;
 
-    $                               { code = TOKEN_END; goto done; }
-    *                               { code = LEXER_FOREIGN; goto done; }
-    [ \t\r\v\f]+ | "#" [^\n]*       { code = LEXER_BLANK; goto done; }
-    "\n"                            { code = TOKEN_EOL; goto done; }
+    $                               { return TOKEN_END; }
+    *                               { return LEXER_FOREIGN; }
+    [ \t\r\v\f]+ | "#" [^\n]*       { return LEXER_BLANK; }
+    "\n"                            { return TOKEN_EOL; }
 
-    number                          { code = TOKEN_NUMBER; goto done; }
-    "inf" | "nan" | "pi"            { code = TOKEN_NUMBER; goto done; }
-    number [0-9A-Za-z_.]+           { code = LEXER_MALFORMED; goto done; }
-    "."? digit [0-9A-Za-z_.]*       { code = LEXER_MALFORMED; goto done; }
+    number                          { return TOKEN_NUMBER; }
+    "inf" | "nan" | "pi"            { return TOKEN_NUMBER; }
+    number [0-9A-Za-z_.]+           { return LEXER_MALFORMED; }
+    "."? digit [0-9A-Za-z_.]*       { return LEXER_MALFORMED; }
 
-    "def"                           { code = TOKEN_DEF; goto done; }
-    "param"                         { code = TOKEN_PARAM; goto done; }
-    "return"                        { code = TOKEN_RETURN; goto done; }
-    [A-Za-z_] [A-Za-z0-9_]*         { code = TOKEN_NAME; goto done; }
+    "def"                           { return TOKEN_DEF; }
+    "param"                         { return TOKEN_PARAM; }
+    "return"                        { return TOKEN_RETURN; }
+    [A-Za-z_] [A-Za-z0-9_]*         { return TOKEN_NAME; }
 
-    "+"                             { code = TOKEN_PLUS; goto done; }
-    "-"                             { code = TOKEN_MINUS; goto done; }
-    "*"                             { code = TOKEN_STAR; goto done; }
-    "/"                             { code = TOKEN_SLASH; goto done; }
-    "//"                            { code = TOKEN_FLOOR; goto done; }
-    "%"                             { code = TOKEN_PERCENT; goto done; }
-    "@"                             { code = TOKEN_AT; goto done; }
-    "**"                            { code = TOKEN_POWER; goto done; }
-    "!"                             { code = TOKEN_NOT; goto done; }
-    "&&"                            { code = TOKEN_AND; goto done; }
-    "||"                            { code = TOKEN_OR; goto done; }
-    "=="                            { code = TOKEN_EQUAL; goto done; }
-    "!="                            { code = TOKEN_UNEQUAL; goto done; }
-    "<"                             { code = TOKEN_LESS; goto done; }
-    "<="                            { code = TOKEN_LESS_EQUAL; goto done; }
-    ">"                             { code = TOKEN_GREATER; goto done; }
-    ">="                            { code = TOKEN_GREATER_EQUAL; goto done; }
-    "?"                             { code = TOKEN_QUESTION; goto done; }
-    ":"                             { code = TOKEN_COLON; goto done; }
-    "="                             { code = TOKEN_BECOMES; goto done; }
-    "("                             { code = TOKEN_OPEN; goto done; }
-    ")"                             { code = TOKEN_CLOSE; goto done; }
-    "["                             { code = TOKEN_BRACKET; goto done; }
-    "]"                             { code = TOKEN_BRACKET_END; goto done; }
-    ","                             { code = TOKEN_COMMA; goto done; }
-    ";"                             { code = TOKEN_SEMICOLON; goto done; }
-    "."                             { code = TOKEN_DOT; goto done; }
+    "+"                             { return TOKEN_PLUS; }
+    "-"                             { return TOKEN_MINUS; }
+    "*"                             { return TOKEN_STAR; }
+    "/"                             { return TOKEN_SLASH; }
+    "//"                            { return TOKEN_FLOOR; }
+    "%"                             { return TOKEN_PERCENT; }
+    "@"                             { return TOKEN_AT; }
+    "**"                            { return TOKEN_POWER; }
+    "!"                             { return TOKEN_NOT; }
+    "&&"                            { return TOKEN_AND; }
+    "||"                            { return TOKEN_OR; }
+    "=="                            { return TOKEN_EQUAL; }
+    "!="                            { return TOKEN_UNEQUAL; }
+    "<"                             { return TOKEN_LESS; }
+    "<="                            { return TOKEN_LESS_EQUAL; }
+    ">"                             { return TOKEN_GREATER; }
+    ">="                            { return TOKEN_GREATER_EQUAL; }
+    "?"                             { return TOKEN_QUESTION; }
+    ":"                             { return TOKEN_COLON; }
+    "="                             { return TOKEN_BECOMES; }
+    "("                             { return TOKEN_OPEN; }
+    ")"                             { return TOKEN_CLOSE; }
+    "["                             { return TOKEN_BRACKET; }
+    "]"                             { return TOKEN_BRACKET_END; }
+    ","                             { return TOKEN_COMMA; }
+    ";"                             { return TOKEN_SEMICOLON; }
+    "."                             { return TOKEN_DOT; }
 
-    ("+"|"-"|"*"|"/"|"//"|"%"|"@"|"**"|"&"|"|"|"^"|"<<"|">>"|":") "="   { code = LEXER_FOREIGN; goto done; }
-    "<<" | ">>" | "<>" | "=>" | "=<"                                { code = LEXER_FOREIGN; goto done; }
-    [\xc0-\xff] [\x80-\xbf]*                                        { code = LEXER_FOREIGN; goto done; }
+    [-+*/%@&|^:] "=" | ("//" | "**" | "<<" | ">>") "="   { return LEXER_FOREIGN; }
+    "<<" | ">>" | "<>" | "=>" | "=<"                     { return LEXER_FOREIGN; }
+    [\xc0-\xff] [\x80-\xbf]*                             { return LEXER_FOREIGN; }
     */
-done:
-    *cursor = at;
-    return code;
 }
 
 Token lexer_scan(Lexer *lexer) {

@@ -1,6 +1,6 @@
-/* In: a text. Out: its Ast, or one error. The one idea: the grammar sees a plain stream of tokens; what
- * depends on more than a token (line ends in parentheses, where a definition begins, values, limits) is
- * settled here, on the way from the lexer. */
+/* In: a text. Out: its Ast, or one error. The one idea: the grammar sees a plain stream of tokens;
+ * what depends on more than a token (line ends in parentheses, where a definition begins, values,
+ * limits) is settled here, on the way from the lexer. */
 #include "grammar/parse.h"
 
 #include <locale.h>
@@ -77,7 +77,7 @@ static void count_parentheses(Parser *parser, Token token) {
     if (token.code == TOKEN_CLOSE && parser->depth) parser->depth--;
     if (token.code != TOKEN_OPEN) return;
     if (parser->depth == PARSE_DEPTH)
-        parser_fail(parser, token.span, NULL, "parentheses nested more than %d deep", PARSE_DEPTH);
+        parser_fail(parser, token.span, NULL, "nested too deeply (%d levels fit)", PARSE_DEPTH);
     else
         parser->opened[parser->depth++] = token.span.begin;
 }

@@ -1,6 +1,7 @@
 /* Parser: what the lexer, the grammar's actions and the answers to errors share during one parse.
  * Private to grammar/. Tokens are pulled: grammar_run asks parser_next for one, asks its own tables
- * whether it fits, and either feeds it or hands it to parser_unexpected with what would have fitted. */
+ * whether it fits, and either feeds it or hands it to parser_unexpected with what would have
+ * fitted. */
 #ifndef KF_PARSER_H
 #define KF_PARSER_H
 
@@ -72,7 +73,8 @@ Expr build_transpose(Parser *parser, Expr a, Token name);
 void build_argument(Parser *parser, const Token *name, Expr value);
 Expr build_call(Parser *parser, Token name, uint32_t count, Token close);
 
-void build_bind(Parser *parser, StatementKind kind, Token begin, Token name, Expr value);
+/* `begin` is the first token: 'param', 'def' or the name itself. */
+void build_bind(Parser *parser, Token begin, Token name, Expr value);
 void build_parameter(Parser *parser, Token name, const Expr *value);
 void build_definition(Parser *parser, Token begin, Token name, uint32_t count, Expr value);
 /* `begin` is the word 'return', or NULL for a further value. */

@@ -1,75 +1,23 @@
-/* In: an Ast. Out: canonical text, or a listing of the nodes. The one idea: a stack of pieces still to
- * be printed instead of recursion, each with the level of precedence that its place asks for. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
+/* In: an Ast. Out: canonical text, or a listing of the nodes. The one idea: a stack of pieces still
+ * to be printed instead of recursion, each with the level of precedence that its place asks for. */
 #include "grammar/ast.h"
-
-/* --- Numbers */
-
-/* Digits and decimal exponent of the shortest form that reads back: |value| = 0.DIGITS * 10**point. */
-static int shortest_digits(double value, char digits[32], int *point) {
-    Text text = {0};
-    char *exponent = NULL;
-    for (int precision = 0; precision < 17; precision++) {
-        text_clear(&text);
-        text_printf(&text, "%.*e", precision, value);
-        exponent = strchr(text.data, 'e');
-        /* strtod reads the locale's decimal point, so compare by digits moved behind it */
-        char whole[64];
-        size_t length = 0;
-        for (const char *at = text.data; at < exponent; at++)
-            if (*at != '.') whole[length++] = *at;
-        whole[length] = 0;
-        memcpy(digits, whole, length + 1);
-        *point = atoi(exponent + 1) + 1;
-        Text check = {0};
-        text_printf(&check, "%se%d", whole, *point - (int)length);
-        bool exact = strtod(check.data, NULL) == value;
-        text_free(&check);
-        if (exact) break;
-    }
-    text_free(&text);
-    return (int)strlen(digits);
-}
-
-/* Plain notation from 1e-4 to below 1e16, as most languages choose. */
-static void print_finite(Text *out, double value) {
-    char digits[32];
-    int point, count = shortest_digits(value, digits, &point);
-    while (count > 1 && digits[count - 1] == '0') digits[--count] = 0;
-    if (point < -3 || point > 16)
-        text_printf(out, "%c%s%se%d", digits[0], count > 1 ? "." : "", digits + 1, point - 1);
-    else if (point <= 0)
-        text_printf(out, "0.%.*s%s", -point, "0000", digits);
-    else if (count <= point)
-        text_printf(out, "%s%.*s", digits, point - count, "0000000000000000");
-    else
-        text_printf(out, "%.*s.%s", point, digits, digits + point);
-}
-
-void number_print(Text *out, double value) {
-    if (isnan(value)) {
-        text_add(out, "nan");
-        return;
-    }
-    if (signbit(value)) text_add(out, "-");
-    value = fabs(value);
-    if (isinf(value))
-        text_add(out, "inf");
-    else if (value > 0)
-        print_finite(out, value);
-    else
-        text_add(out, "0");
-}
 
 /* --- Expressions */
 
 /* How tightly a node holds together; a place asks for at least one of these. */
 typedef enum Level {
-    LEVEL_SELECT, LEVEL_OR, LEVEL_AND, LEVEL_EQUAL, LEVEL_ORDER, LEVEL_SUM, LEVEL_PRODUCT,
-    LEVEL_UNARY, LEVEL_POWER, LEVEL_POSTFIX, LEVEL_ATOM, LEVEL_PARENTHESES,
+    LEVEL_SELECT,
+    LEVEL_OR,
+    LEVEL_AND,
+    LEVEL_EQUAL,
+    LEVEL_ORDER,
+    LEVEL_SUM,
+    LEVEL_PRODUCT,
+    LEVEL_UNARY,
+    LEVEL_POWER,
+    LEVEL_POSTFIX,
+    LEVEL_ATOM,
+    LEVEL_PARENTHESES,
 } Level;
 
 static Level op_level(AstOp op) {
@@ -234,9 +182,9 @@ static bool begins_with_sign(const Ast *ast, Node node) {
         const AstNode *at = &ast->nodes.data[node];
         if (node_level(at) < level || at->kind < AST_UNARY) return false;
         if (at->kind == AST_UNARY) return at->op != OP_NOT;
-        level = at->kind == AST_SELECT    ? LEVEL_OR
-                : at->kind == AST_BINARY  ? op_level(at->op) + (at->op == OP_POW)
-                                          : LEVEL_POSTFIX;
+        level = at->kind == AST_SELECT   ? LEVEL_OR
+                : at->kind == AST_BINARY ? op_level(at->op) + (at->op == OP_POW)
+                                         : LEVEL_POSTFIX;
         node = at->a;
     }
 }

@@ -76,6 +76,9 @@ typedef struct Device {
 
 extern const Device *const device_table[]; /* NULL-terminated, in name order */
 const Device *device_find(const char *name);
+/* Identity as lines of text, for the store's record of the last start, and back. */
+void identity_save(Text *out, const DeviceIdentity *identity);
+bool identity_load(const char *text, DeviceIdentity *identity);
 /* "cuda:0", "cpu", NULL (a GPU if there is one, else cpu). False with the choices in `why`. */
 bool device_select(const char *text, const Device **device, int *index, Why *why);
 

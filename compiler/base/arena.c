@@ -1,5 +1,6 @@
-/* In: sizes. Out: zeroed memory that lives as long as its arena. The one idea: chunks that double in
- * size up to a bound, a pointer that moves through the newest, and one release for all of them. */
+/* In: sizes. Out: zeroed memory that lives as long as its arena. The one idea: chunks that double
+ * in size up to a bound, a pointer that moves through the newest, and one release for all of them.
+ */
 #include "compiler/base/arena.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* In: the kernel's files. Out: how many CPUs this process may use. The one idea: the affinity mask says
- * which, a control group's quota says how much time; the smaller counts. */
+/* In: the kernel's files. Out: how many CPUs this process may use. The one idea: the affinity mask
+ * says which, a control group's quota says how much time; the smaller counts. */
 #include <limits.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -75,7 +75,8 @@ static bool lists_cpu(const char *controllers) {
 
 /* A line of /proc/self/cgroup: "0::/path" (version 2) or "4:cpu,cpuacct:/path". */
 static double line_quota(const char *root, char *line) {
-    char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
+    char *controllers = strchr(line, ':'),
+         *path = controllers ? strchr(controllers + 1, ':') : NULL;
     if (!path) return 0;
     controllers++;
     *path++ = 0;

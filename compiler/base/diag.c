@@ -1,6 +1,6 @@
-/* In: what is wrong and where. Out: messages with the line and a caret below the place. The one idea:
- * the line is laid out cell by cell once (a tab is blanks, a wide character two columns, anything that
- * could upset a terminal a '?'), and the caret line is drawn from the same cells. */
+/* In: what is wrong and where. Out: messages with the line and a caret below the place. The one
+ * idea: the line is laid out cell by cell once (a tab is blanks, a wide character two columns,
+ * anything that could upset a terminal a '?'), and the caret line is drawn from the same cells. */
 #include <string.h>
 
 #include "compiler/base/source.h"
@@ -160,9 +160,12 @@ void diag_print(Text *out, const Diag *diag) {
     text_printf(out, "%s:%u:%u: %s: %s\n", diag->source->name, number, column,
                 names[diag->severity], diag->message);
     Line line = find_line(diag->source, diag->span);
-    text_printf(out, "%4u | ", number);
+    size_t begin = out->length;
+    text_printf(out, "%4u", number);
+    int margin = (int)(out->length - begin);
+    text_add(out, " | ");
     print_line(out, &line);
-    text_add(out, "     | ");
+    text_printf(out, "%*s | ", margin, "");
     print_caret(out, &line, diag->hint);
 }
 

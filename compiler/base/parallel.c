@@ -1,5 +1,6 @@
-/* In: a function over parts. Out: all parts done. The one idea: a team sleeps on one condition until
- * the generation changes, then takes parts from one counter (or its own part, where there are few). */
+/* In: a function over parts. Out: all parts done. The one idea: a team sleeps on one condition
+ * until the generation changes, then takes parts from one counter (or its own part, where there are
+ * few). */
 #include "compiler/base/parallel.h"
 
 #include <pthread.h>

@@ -54,12 +54,11 @@ enum { DIAG_MAX = 20 };
 /* `hint` may be NULL; it is copied. */
 void diag_add(Diags *diags, Severity severity, const Source *source, Span span, const char *hint,
               const char *format, ...) __attribute__((format(printf, 6, 7)));
-#define diag_error(diags, source, span, hint, ...)                                                 \
-    diag_add((diags), DIAG_ERROR, (source), (span), (hint), __VA_ARGS__)
-#define diag_warning(diags, source, span, hint, ...)                                               \
-    diag_add((diags), DIAG_WARNING, (source), (span), (hint), __VA_ARGS__)
+/* The rest is diag_add's: source, span, hint, format, …. */
+#define diag_error(diags, ...) diag_add((diags), DIAG_ERROR, __VA_ARGS__)
+#define diag_warning(diags, ...) diag_add((diags), DIAG_WARNING, __VA_ARGS__)
 
-/*  in.kf:3:14: error: unknown function 'gleu'
+/*  in.kf:3:7: error: unknown function 'gleu'
  *     3 | out = gleu(x + b)
  *       |       ^~~~ did you mean 'gelu'?
  * Columns count bytes; the caret counts display columns (tabs, wide characters). A long line is cut

@@ -1,5 +1,6 @@
-/* In: pieces of text. Out: one string. The one idea: room that doubles, so that adding is cheap, and
- * the C locale for every number, so that a host program's decimal comma never reaches our output. */
+/* In: pieces of text. Out: one string. The one idea: room that doubles, so that adding is cheap,
+ * and the C locale for every number, so that a host program's decimal comma never reaches our
+ * output. */
 #include "compiler/base/text.h"
 
 #include <locale.h>

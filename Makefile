@@ -1,0 +1,36 @@
+# The front door; CMake does the work (CMakePresets.json). `make demo` needs nothing but a C compiler's machine.
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+
+.PHONY: all demo check check-all install clean deps
+
+all: deps
+	cmake --preset release
+	cmake --build build/release -j $(JOBS)
+
+demo: all
+	build/release/kfuse 'relu(x+res)' --shape 4096x4096
+
+check: deps
+	cmake --preset ci
+	cmake --build build/release -j $(JOBS)
+	ctest --test-dir build/release --output-on-failure -j $(JOBS)
+
+# Sanitizers, slow tests and the layout of the text too.
+check-all: deps
+	scripts/check-format.sh
+	cmake --preset asan
+	cmake --build build/asan -j $(JOBS)
+	ctest --test-dir build/asan --output-on-failure -j $(JOBS)
+	cmake --preset ci
+	cmake --build build/release -j $(JOBS)
+	KF_CHECK_ALL=1 ctest --test-dir build/release --output-on-failure -j $(JOBS) -C slow
+
+install: all
+	cmake --install build/release --prefix $(PREFIX)
+
+clean:
+	rm -rf build
+
+deps:
+	@scripts/install-deps.sh

@@ -1,0 +1,313 @@
+/* In: argv. Out: Options, or one line that says what is wrong. The table below is all there is to know. */
+#include "cli/options.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Parse {
+    Options *options;
+    char *why;
+    size_t size;
+} Parse;
+
+typedef struct Option {
+    const char *name, *value, *help; /* value NULL: a flag */
+    bool (*take)(Parse *parse, char *value);
+} Option;
+
+static bool wrong(Parse *p, const char *format, const char *a, const char *b) {
+    snprintf(p->why, p->size, format, a, b);
+    return false;
+}
+
+/* --- values */
+
+static bool is_name(const char *text, size_t length) {
+    for (size_t i = 0; i < length; i++) {
+        char c = text[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        if (!letter && !(i > 0 && c >= '0' && c <= '9')) return false;
+    }
+    return length > 0;
+}
+
+/* Splits "NAME=VALUE" in place. */
+static Named split(char *text) {
+    char *equals = strchr(text, '=');
+    if (!equals || !is_name(text, (size_t)(equals - text))) return (Named){NULL, text};
+    *equals = '\0';
+    return (Named){text, equals + 1};
+}
+
+static bool add_named(Parse *p, Named *list, size_t *count, Named named) {
+    if (*count == OPTION_NAMED) return wrong(p, "too many values of one option%s%s", "", "");
+    list[(*count)++] = named;
+    return true;
+}
+
+static bool whole(Parse *p, const char *option, const char *text, long low, long high, long *value) {
+    char *end;
+    errno = 0;
+    *value = strtol(text, &end, 10);
+    if (*end || end == text || errno || *value < low || *value > high)
+        return wrong(p, "%s takes a whole number, not '%s'", option, text);
+    return true;
+}
+
+static bool choice(Parse *p, const char *option, const char *text, const char *const *names, int *value) {
+    for (*value = 0; names[*value]; ++*value)
+        if (strcmp(text, names[*value]) == 0) return true;
+    size_t length = (size_t)snprintf(p->why, p->size, "%s '%s' is not one of", option, text);
+    for (int i = 0; names[i] && length < p->size; i++)
+        length += (size_t)snprintf(p->why + length, p->size - length, " %s", names[i]);
+    return false;
+}
+
+/* --- one function an option */
+
+static bool take_shape(Parse *p, char *v) {
+    Named named = split(v);
+    KfTensor tensor;
+    const char *why;
+    if (kf_parse_shape(named.value, &tensor, &why) != KF_OK) return wrong(p, "--shape '%s': %s", named.value, why);
+    return add_named(p, p->options->shapes, &p->options->shape_count, named);
+}
+static bool take_dtype(Parse *p, char *v) {
+    Named named = split(v);
+    KfType type;
+    const char *why;
+    if (kf_parse_type(named.value, &type, &why) != KF_OK) return wrong(p, "--dtype '%s': %s", named.value, why);
+    return add_named(p, p->options->dtypes, &p->options->dtype_count, named);
+}
+static bool take_out_dtype(Parse *p, char *v) {
+    KfType type;
+    const char *why;
+    if (kf_parse_type(v, &type, &why) != KF_OK) return wrong(p, "--out-dtype '%s': %s", v, why);
+    p->options->out_dtype = v;
+    return true;
+}
+static bool take_param(Parse *p, char *v) {
+    Named named = split(v);
+    if (!named.name) return wrong(p, "--param takes NAME=VALUE, not '%s'%s", v, "");
+    return add_named(p, p->options->params, &p->options->param_count, named);
+}
+static bool take_output(Parse *p, char *v) {
+    return add_named(p, p->options->outputs, &p->options->output_count, split(v));
+}
+static bool take_ops(Parse *p, char *v) {
+    if (p->options->ops_count == OPTION_NAMED) return wrong(p, "too many --ops%s%s", "", "");
+    p->options->ops[p->options->ops_count++] = v;
+    return true;
+}
+static bool take_file(Parse *p, char *v) {
+    p->options->file = v;
+    return true;
+}
+static bool take_check(Parse *p, char *v) {
+    p->options->check = v;
+    return true;
+}
+static bool take_device(Parse *p, char *v) {
+    p->options->device = v;
+    return true;
+}
+static bool take_effort(Parse *p, char *v) {
+    static const char *const names[] = {"normal", "quick", "full", NULL};
+    int value;
+    if (!choice(p, "--effort", v, names, &value)) return false;
+    p->options->tune.effort = (KfEffort)value;
+    return true;
+}
+static bool take_math(Parse *p, char *v) {
+    static const char *const names[] = {"default", "strict", "fast", NULL};
+    int value;
+    if (!choice(p, "--math", v, names, &value)) return false;
+    p->options->math = (KfMath)value;
+    return true;
+}
+static bool take_strategy(Parse *p, char *v) {
+    p->options->tune.strategy = v;
+    return true;
+}
+static bool take_trials(Parse *p, char *v) {
+    long value;
+    if (!whole(p, "--trials", v, 1, 1000000, &value)) return false;
+    p->options->tune.trials = (uint32_t)value;
+    return true;
+}
+static bool take_jobs(Parse *p, char *v) {
+    long value;
+    if (!whole(p, "--jobs", v, 1, 1024, &value)) return false;
+    p->options->tune.jobs = (int)value;
+    return true;
+}
+static bool take_seed(Parse *p, char *v) {
+    long value;
+    if (!whole(p, "--seed", v, 0, INT64_MAX, &value)) return false;
+    p->options->tune.seed = (uint64_t)value;
+    return true;
+}
+static bool take_budget(Parse *p, char *v) {
+    char *end;
+    double value = strtod(v, &end);
+    if (*end || end == v || !(value > 0) || isinf(value)) return wrong(p, "%s takes seconds, not '%s'", "--budget", v);
+    p->options->tune.budget = value;
+    return true;
+}
+static bool take_point(Parse *p, char *v) {
+    p->options->tune.point = v;
+    return true;
+}
+static bool stage(Parse *p, KfStage value) {
+    p->options->stage = value;
+    p->options->has_stage = true;
+    return true;
+}
+#define FLAG(name, ...)                                                                            \
+    static bool take_##name(Parse *p, char *v) {                                                   \
+        (void)v;                                                                                   \
+        __VA_ARGS__;                                                                               \
+        return true;                                                                               \
+    }
+FLAG(hot, p->options->tune.hot = true)
+FLAG(exact, p->options->tune.exact = true)
+FLAG(retune, p->options->tune.retune = true)
+FLAG(round, p->options->round_each_op = true)
+FLAG(json, p->options->json = true)
+FLAG(quiet, p->options->quiet = true)
+FLAG(help, p->options->help = true)
+FLAG(help_all, p->options->help_all = true)
+FLAG(version, p->options->version = true)
+FLAG(ast, stage(p, KF_STAGE_AST))
+FLAG(ir, stage(p, KF_STAGE_IR))
+FLAG(plan, stage(p, KF_STAGE_PLAN))
+FLAG(cuda, stage(p, KF_STAGE_CUDA))
+FLAG(c, stage(p, KF_STAGE_C))
+#undef FLAG
+
+static const Option table[] = {
+    {"--shape", "[NAME=]DIMS", "shape of every input, or of one: 4096x4096, b=4096, s=scalar", take_shape},
+    {"--dtype", "[NAME=]TYPE", "f64 f32 f16 bf16, and bool u8 i8 i32 i64 for one input", take_dtype},
+    {"--out-dtype", "TYPE", "type of the outputs (default: as inferred)", take_out_dtype},
+    {"--param", "NAME=VALUE", "value of a run-time scalar (`param NAME = …` in the program)", take_param},
+    {"--device", "NAME[:N]", "cuda:0, cpu (default: a GPU if there is one, else cpu)", take_device},
+    {"--ops", "FILE", "more functions, one definition a line", take_ops},
+    {"-f", "FILE", "the program from a file ('-': standard input)", take_file},
+    {"-o", "[NAME=]FILE", "where `run` puts an output (.npy), or `dump` its text", take_output},
+    {"--math", "MODE", "default, strict (IEEE division and square root, accurate forms), fast", take_math},
+    {"--round-each-op", NULL, "round after every operation, as an eager framework does", take_round},
+    {"--effort", "LEVEL", "quick (16 candidates), normal (64), full (all)", take_effort},
+    {"--strategy", "NAME", "auto, grid, random", take_strategy},
+    {"--trials", "N", "candidates at most", take_trials},
+    {"--budget", "SECONDS", "time for the search (default 20)", take_budget},
+    {"--seed", "N", "of data and search", take_seed},
+    {"--jobs", "N", "compile workers (default: CPUs and memory)", take_jobs},
+    {"--hot", NULL, "time on buffers that stay in the cache", take_hot},
+    {"--exact", NULL, "key results by the very shape, not by its bucket", take_exact},
+    {"--retune", NULL, "ignore stored results", take_retune},
+    {"--point", "KNOB=V,…", "only this candidate: VEC=4,BLOCK=256", take_point},
+    {"--ast", NULL, "dump: the syntax tree", take_ast},
+    {"--ir", NULL, "dump: values in SSA form", take_ir},
+    {"--plan", NULL, "dump: the fused loop nest", take_plan},
+    {"--cuda", NULL, "dump: the CUDA kernel", take_cuda},
+    {"--c", NULL, "dump: the C kernel", take_c},
+    {"--check", "FILE", "ops: test a .kf file on every device present", take_check},
+    {"--json", NULL, "the report as one JSON object", take_json},
+    {"--quiet", NULL, "no progress", take_quiet},
+    {"--help", NULL, "the short page", take_help},
+    {"--help-all", NULL, "this page", take_help_all},
+    {"--version", NULL, "the version", take_version},
+};
+
+enum { TABLE = sizeof table / sizeof *table };
+
+static const char *const commands[] = {"", "run", "dump", "ops", "devices", "cache", NULL};
+
+void options_help(bool all) {
+    fputs("kfuse: one line in, one fused, verified and tuned kernel out\n\n"
+          "  kfuse EXPR --shape DIMS [options]       tune a kernel, say what it wins over one kernel per op\n"
+          "  kfuse run EXPR NAME=FILE.npy… -o OUT    run it on NumPy files\n"
+          "  kfuse dump --cuda EXPR --shape DIMS     a stage as text: --ast --ir --plan --cuda --c\n"
+          "  kfuse ops [NAME] | ops --check FILE     the functions an expression may use; test your own\n"
+          "  kfuse devices | cache ls|show|clear|path\n\n", stdout);
+    if (all) {
+        for (size_t i = 0; i < TABLE; i++)
+            printf("  %-15s %-12s %s\n", table[i].name, table[i].value ? table[i].value : "", table[i].help);
+    } else {
+        fputs("  --shape 4096x4096    every input        --shape b=4096   one (NumPy broadcasting)\n"
+              "  --dtype bf16         f64 f32 f16 bf16   --dtype m=bool   one (bool u8 i8 i32 i64)\n"
+              "  --device cuda:0      default: a GPU if there is one, else cpu\n"
+              "  --ops FILE           more functions, one a line: snake(x, a=1) = x + sin(a*x)**2/a\n"
+              "  -f FILE              the program from a file ('-': standard input)\n"
+              "  --effort normal      quick, normal, full       --json  for machines       --help-all  every option\n", stdout);
+    }
+    fputs("\nexit: 0 done, 1 input wrong, 2 usage, 3 no working kernel, 4 environment, 130 interrupted\n", stdout);
+}
+
+static size_t shared_prefix(const char *a, const char *b) {
+    size_t n = 0;
+    while (a[n] && a[n] == b[n]) n++;
+    return n;
+}
+
+static bool unknown(Parse *p, const char *word) {
+    const char *nearest = NULL;
+    size_t best = 3;
+    for (size_t i = 0; i < TABLE; i++)
+        if (shared_prefix(word, table[i].name) > best) best = shared_prefix(word, table[i].name), nearest = table[i].name;
+    return nearest ? wrong(p, "unknown option '%s'; did you mean '%s'?", word, nearest)
+                   : wrong(p, "unknown option '%s'; --help-all lists them%s", word, "");
+}
+
+/* "--shape=4x4" is "--shape 4x4". */
+static bool take(Parse *p, int argc, char **argv, int *i) {
+    char *word = argv[*i], *equals = strchr(word, '=');
+    size_t length = equals && word[1] == '-' ? (size_t)(equals - word) : strlen(word);
+    for (size_t k = 0; k < TABLE; k++) {
+        const Option *option = &table[k];
+        if (strlen(option->name) != length || strncmp(option->name, word, length) != 0) continue;
+        if (!option->value) return word[length] ? wrong(p, "%s takes no value%s", option->name, "") : option->take(p, NULL);
+        if (word[length]) return option->take(p, equals + 1);
+        if (*i + 1 >= argc) return wrong(p, "%s takes a value: %s", option->name, option->value);
+        return option->take(p, argv[++*i]);
+    }
+    return unknown(p, word);
+}
+
+static bool add_word(Parse *p, const char *word) {
+    if (p->options->word_count == OPTION_WORDS) return wrong(p, "too many words%s%s", "", "");
+    p->options->words[p->options->word_count++] = word;
+    return true;
+}
+
+static bool is_option(const char *word) {
+    if (word[0] != '-' || word[1] == '\0') return false;
+    for (size_t k = 0; k < TABLE; k++)
+        if (strcmp(word, table[k].name) == 0) return true;
+    return word[1] == '-'; /* "-x*2" is an expression, "--x" a mistake */
+}
+
+static Command command_of(const char *word) {
+    for (int c = 1; commands[c]; c++)
+        if (strcmp(word, commands[c]) == 0) return (Command)c;
+    return COMMAND_TUNE;
+}
+
+KfStatus options_parse(int argc, char **argv, Options *options, char *why, size_t size) {
+    Parse parse = {options, why, size};
+    bool only_words = false, first = true;
+    *options = (Options){0};
+    for (int i = 1; i < argc; i++) {
+        bool ok = true;
+        if (!only_words && strcmp(argv[i], "--") == 0) only_words = true;
+        else if (!only_words && is_option(argv[i])) ok = take(&parse, argc, argv, &i);
+        else if (first && !only_words && command_of(argv[i]) != COMMAND_TUNE) options->command = command_of(argv[i]);
+        else ok = add_word(&parse, argv[i]);
+        if (!ok) return KF_USAGE;
+        first = first && (is_option(argv[i]) && !only_words);
+    }
+    return KF_OK;
+}

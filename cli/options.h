@@ -1,0 +1,37 @@
+/* Options: one table that parses the command line and prints the help. */
+#ifndef KF_OPTIONS_H
+#define KF_OPTIONS_H
+
+#include "kfuse.h"
+
+typedef enum Command { COMMAND_TUNE, COMMAND_RUN, COMMAND_DUMP, COMMAND_OPS, COMMAND_DEVICES, COMMAND_CACHE } Command;
+
+enum { OPTION_WORDS = 600, OPTION_NAMED = 300 };
+
+/* "b=4096": a value for one name; name NULL: for all. */
+typedef struct Named {
+    const char *name, *value;
+} Named;
+
+typedef struct Options {
+    Command command;
+    const char *words[OPTION_WORDS]; /* what is no option: the expression, NAME=FILE … */
+    size_t word_count;
+    Named shapes[OPTION_NAMED], dtypes[OPTION_NAMED], params[OPTION_NAMED], outputs[OPTION_NAMED];
+    size_t shape_count, dtype_count, param_count, output_count;
+    const char *ops[OPTION_NAMED]; /* --ops FILE, or `ops --check FILE` in `check` */
+    size_t ops_count;
+    const char *file, *device, *out_dtype, *check;
+    KfMath math;
+    KfStage stage;
+    bool has_stage, round_each_op, json, quiet, help, help_all, version;
+    KfTuneOptions tune;
+} Options;
+
+/* KF_OK, or KF_USAGE with one line in `why` (`size` bytes). Strings point into argv; names of "NAME=VALUE" are
+ * cut out of it in place. */
+KfStatus options_parse(int argc, char **argv, Options *options, char *why, size_t size);
+/* The short page, or with `all` every option. */
+void options_help(bool all);
+
+#endif

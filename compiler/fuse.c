@@ -1,0 +1,55 @@
+/* An Ir in, its groups out. One idea: outputs of one shape are one kernel, and a kernel is elementwise as
+ * long as no value of it gathers others; what two groups share is computed in both. */
+#include "compiler/fuse.h"
+
+/* The group of outputs shaped like `type`, made if new. */
+static Group *group_of(Arena *arena, Groups *groups, const Ir *ir, const Type *type) {
+    for (uint32_t i = 0; i < groups->list.count; i++) {
+        Group *group = &groups->list.data[i];
+        if (type_same_shape(&ir->outputs.data[group->outputs.data[0]].type, type)) return group;
+    }
+    array_push(arena, &groups->list, (Group){.kind = GROUP_ELEMENTWISE});
+    return &groups->list.data[groups->list.count - 1];
+}
+
+static GroupKind kind_of(const Ir *ir, const IrNode *node) {
+    switch (node->op) {
+    case IR_MATMUL: return GROUP_PRODUCT;
+    case IR_SUM:
+    case IR_PROD:
+    case IR_MAX:
+    case IR_MIN:
+    case IR_MEAN:
+    case IR_VAR: return GROUP_REDUCTION;
+    case IR_TRANSPOSE: /* of an input, it is a matter of strides */
+        return ir_node(ir, node->arg[0])->op == IR_INPUT ? GROUP_ELEMENTWISE : GROUP_REDUCTION;
+    default: return GROUP_ELEMENTWISE;
+    }
+}
+
+/* A product names the group before a reduction does; of several, the last. */
+static void classify(Group *group, const Ir *ir, bool *needed) {
+    for (uint32_t i = 0; i < group->outputs.count; i++)
+        needed[ir->outputs.data[group->outputs.data[i]].value] = true;
+    for (Value v = ir->nodes.count; v-- > 1;) {
+        const IrNode *node = ir_node(ir, v);
+        if (!needed[v]) continue;
+        for (uint32_t i = 0; i < node->count; i++) needed[node->arg[i]] = true;
+        if (kind_of(ir, node) <= group->kind) continue;
+        group->kind = kind_of(ir, node);
+        group->culprit = v;
+    }
+}
+
+Groups fuse(Arena *arena, const Ir *ir) {
+    Groups groups = {0};
+    Arena *scratch = arena_open();
+    for (uint32_t i = 0; i < ir->outputs.count; i++) {
+        Group *group = group_of(arena, &groups, ir, &ir->outputs.data[i].type);
+        array_push(arena, &group->outputs, i);
+    }
+    for (uint32_t i = 0; i < groups.list.count; i++)
+        classify(&groups.list.data[i], ir, arena_array(scratch, bool, ir->nodes.count));
+    arena_close(scratch);
+    return groups;
+}

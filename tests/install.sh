@@ -1,0 +1,36 @@
+# What `make install` leaves is enough: every example builds against it by pkg-config, with the shared library and
+# with the static one, and runs; the shared library shows kf_* alone, and brings no library but the system's.
+prefix=$TMP/prefix
+run cmake --install "$BUILD" --prefix "$prefix"
+expect_status 0
+for file in bin/kfuse bin/kfuse-worker include/kfuse.h share/man/man1/kfuse.1; do
+    [ -f "$prefix/$file" ] || fail "not installed: $file"
+done
+[ "$(cd "$prefix/include" && echo *)" = kfuse.h ] || fail "more headers than kfuse.h are installed"
+archive=$(find "$prefix" -name libkfuse.a)
+libdir=$(dirname "$archive")
+export PKG_CONFIG_PATH=$libdir/pkgconfig LD_LIBRARY_PATH=$libdir
+pkg-config --exists kfuse || fail "pkg-config does not find kfuse"
+
+foreign=$(nm -D --defined-only "$libdir/libkfuse.so" | awk '$NF !~ /^kf_/ { print $NF }')
+[ -z "$foreign" ] || fail "libkfuse.so shows $foreign"
+foreign=$(nm -g --defined-only "$archive" | awk 'NF == 3 && $3 !~ /^kf_/ { print $3 }')
+[ -z "$foreign" ] || fail "libkfuse.a shows $foreign"
+
+# try NAME COMPILER-WORDS…: builds the example in hand and runs it.
+try() {
+    kind=$1
+    shift
+    run "$CC" -std=c11 -Wall -Wextra -Werror "$example" -o example "$@" -lm
+    [ "$status" = 0 ] || fail "$example does not build ($kind)"
+    run ./example
+    [ "$status" = 0 ] || fail "$example fails ($kind), exit $status"
+}
+unset KFUSE_WORKER # found beside the library
+export PATH=$prefix/bin:$PATH
+for example in "$SOURCE"/examples/*.c; do
+    [ -f "$example" ] || continue
+    try shared $(pkg-config --cflags --libs kfuse)
+    try static $(pkg-config --cflags kfuse) "$archive" $(pkg-config --static --libs kfuse | sed 's/-lkfuse//')
+    echo "ran: ${example##*/}"
+done

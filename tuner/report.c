@@ -1,0 +1,310 @@
+/* In: a Report. Out: text, JSON, or the store's lines. The table in report.h is the only list of fields. */
+#include "tuner/report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "grammar/ast.h"
+
+Report report_none(void) {
+    Report report = {0};
+#define STRING(name) report.name = "";
+#define REAL(name) report.name = (double)NAN;
+#define WHOLE(name) report.name = 0;
+    REPORT_FIELDS(STRING, REAL, WHOLE)
+#undef STRING
+#undef REAL
+#undef WHOLE
+    return report;
+}
+
+void report_rate(Text *out, double rate) {
+    if (rate >= 1e12) text_printf(out, "%.2f TB/s", rate / 1e12);
+    else if (rate >= 1e9) text_printf(out, "%.3g GB/s", rate / 1e9);
+    else text_printf(out, "%.3g MB/s", rate / 1e6);
+}
+
+void report_bytes(Text *out, int64_t bytes) {
+    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double value = (double)bytes;
+    size_t step = 0;
+    while (value >= 1024 && step + 1 < sizeof unit / sizeof *unit) value /= 1024, step++;
+    text_printf(out, value < 10 && step > 0 ? "%.1f %s" : "%.0f %s", value, unit[step]);
+}
+
+void report_time(Text *out, double seconds) {
+    if (seconds >= 1) text_printf(out, "%.3g s", seconds);
+    else if (seconds >= 1e-3) text_printf(out, "%.3g ms", seconds * 1e3);
+    else text_printf(out, "%.3g us", seconds * 1e6);
+}
+
+void report_count(Text *out, int64_t count) {
+    if (count < 0) text_add(out, "-"), count = -count;
+    if (count >= 1000) {
+        report_count(out, count / 1000);
+        text_printf(out, " %03d", (int)(count % 1000));
+    } else {
+        text_printf(out, "%d", (int)count);
+    }
+}
+
+static const char *plural(int64_t count) {
+    return count == 1 ? "" : "s";
+}
+
+static void line_head(Text *out, const Report *r) {
+    text_printf(out, "%-24s %s %s   %d input%s, %d output%s, ", r->expression, r->shape, r->dtype,
+                (int)r->inputs, plural(r->inputs), (int)r->outputs, plural(r->outputs));
+    report_bytes(out, r->bytes);
+    text_add(out, " moved\n");
+    text_printf(out, "device     %s, %s, %s%s%s\n", r->device, r->software, r->mode,
+                *r->conditions ? ", " : "", r->conditions);
+}
+
+static void line_tried(Text *out, const Report *r) {
+    text_printf(out, "tried      %d candidate%s: %d right", (int)r->candidates, plural(r->candidates),
+                (int)r->right);
+    for (int k = OUTCOME_OK + 1; k < OUTCOME_COUNT; k++)
+        if (r->failed[k] > 0) text_printf(out, ", %d %s", (int)r->failed[k], outcome_phrase((Outcome)k));
+    text_printf(out, "; %d distinct binar%s", (int)r->distinct, r->distinct == 1 ? "y" : "ies");
+    if (*r->stopped) text_printf(out, "; %s", r->stopped);
+    text_add(out, "\n");
+}
+
+static void line_winner(Text *out, const Report *r) {
+    text_printf(out, "winner     %s", r->winner);
+    if (*r->partition) text_printf(out, "   %s", r->partition);
+    if (r->registers > 0)
+        text_printf(out, "      %d registers, %s", (int)r->registers,
+                    r->spills > 0 ? "with spills" : "no spills");
+    if (*r->tie) text_printf(out, "   (tie with %s, %.1f %%)", r->tie, r->tie_percent);
+    text_add(out, "\n");
+}
+
+static void spread(Text *out, double seconds, double half) {
+    report_time(out, seconds);
+    if (!isnan(half)) text_printf(out, " ±%.1f %%", 100 * half / seconds);
+}
+
+static void line_times(Text *out, const Report *r) {
+    text_add(out, "time       ");
+    spread(out, r->time, r->spread);
+    text_add(out, "     ");
+    report_rate(out, (double)r->bytes / r->time);
+    if (!isnan(r->roof)) {
+        text_printf(out, "     %.0f %% of the ", 100 * (double)r->bytes / r->time / r->roof);
+        report_rate(out, r->roof);
+        text_printf(out, " that this device streams at this size with %s", r->roof_text);
+    }
+    text_add(out, "\n");
+    if (isnan(r->eager_time)) return;
+    text_add(out, "eager      ");
+    spread(out, r->eager_time, r->eager_spread);
+    text_printf(out, "     %d kernel%s (%s), ", (int)r->eager_count, plural(r->eager_count),
+                r->eager_kernels);
+    report_bytes(out, r->eager_bytes);
+    text_printf(out, " moved\nspeed-up   %.2fx            ", r->eager_time / r->time);
+    text_printf(out, "fewer bytes explain %.2fx\n", (double)r->eager_bytes / (double)r->bytes);
+}
+
+static void line_right(Text *out, const Report *r) {
+    text_add(out, "right      ");
+    if (r->checked >= r->elements) {
+        text_add(out, "all ");
+        report_count(out, r->elements);
+    } else {
+        report_count(out, r->checked);
+        text_add(out, " of ");
+        report_count(out, r->elements);
+    }
+    text_add(out, " elements");
+    if (!isnan(r->max_ulp)) text_printf(out, ", worst %.2g ulp%s%s", r->max_ulp, *r->max_ulp_at ? " at " : "", r->max_ulp_at);
+    if (!isnan(r->max_bound)) text_printf(out, " (%.0f %% of its bound)", 100 * r->max_bound);
+    text_printf(out, "; NaN, inf, -0, subnormals and odd sizes in %d edge cases too", (int)r->edges);
+    if (r->unchecked > 0) text_printf(out, "; %d unchecked", (int)r->unchecked);
+    if (r->ambiguous * 100 > r->checked)
+        text_printf(out, "\nwarning    %d elements hang on a comparison that rounding can flip",
+                    (int)r->ambiguous);
+    text_add(out, "\n");
+}
+
+static void line_took(Text *out, const Report *r) {
+    if (r->cached) {
+        char when[64] = "an earlier run";
+        time_t date = (time_t)r->date;
+        struct tm local;
+        if (localtime_r(&date, &local)) strftime(when, sizeof when, "%Y-%m-%d %H:%M", &local);
+        text_printf(out, "took       %.3g s           answered from the store (tuned %s)\n", r->took, when);
+    } else {
+        double other = r->took - r->took_start - r->took_compile - r->took_check - r->took_measure;
+        text_printf(out, "took       %.2f s           start %.2f, compile %.2f (%d worker%s), check %.2f, "
+                         "measure %.2f, other %.2f\n",
+                    r->took, r->took_start, r->took_compile, (int)r->workers, plural(r->workers),
+                    r->took_check, r->took_measure, other > 0 ? other : 0);
+    }
+    if (*r->store_note) text_printf(out, "stored     nothing: %s\n", r->store_note);
+    else if (*r->store)
+        text_printf(out, "stored     %s   next run: no compile, no measurement\n", r->store);
+    if (*r->use) text_printf(out, "use it     %s\n", r->use);
+}
+
+void report_text(Text *out, const Report *r) {
+    line_head(out, r);
+    if (r->elements == 0) {
+        text_add(out, "nothing to do: the outputs have no elements\n");
+        return;
+    }
+    line_tried(out, r);
+    line_winner(out, r);
+    line_times(out, r);
+    line_right(out, r);
+    line_took(out, r);
+}
+
+/* --- JSON */
+
+static void json_string(Text *out, const char *string) {
+    text_add(out, "\"");
+    for (const char *c = string; *c; c++) {
+        if (*c == '"' || *c == '\\') text_printf(out, "\\%c", *c);
+        else if ((unsigned char)*c < 0x20) text_printf(out, "\\u%04x", *c);
+        else text_add_bytes(out, c, 1);
+    }
+    text_add(out, "\"");
+}
+
+static void json_real(Text *out, const char *key, double value) {
+    if (isfinite(value)) text_printf(out, ",\"%s\":%.9g", key, value);
+    else text_printf(out, ",\"%s\":null", key);
+}
+
+static void json_text(Text *out, const char *key, const char *value) {
+    text_printf(out, ",\"%s\":", key);
+    json_string(out, value);
+}
+
+static void json_whole(Text *out, const char *key, int64_t value) {
+    text_printf(out, ",\"%s\":%lld", key, (long long)value);
+}
+
+static void json_shape(Text *out, const char *shape) {
+    text_add(out, ",\"shape\":[");
+    for (const char *c = shape; *c >= '0' && *c <= '9';) {
+        char *end;
+        text_printf(out, "%s%lld", c == shape ? "" : ",", strtoll(c, &end, 10));
+        c = *end == 'x' ? end + 1 : end;
+    }
+    text_add(out, "]");
+}
+
+/* "VEC=4 BLOCK=256" as an object of numbers. */
+static void json_winner(Text *out, const char *winner) {
+    if (!*winner) {
+        text_add(out, ",\"winner\":null");
+        return;
+    }
+    text_add(out, ",\"winner\":{");
+    for (const char *c = winner; *c;) {
+        size_t key = strcspn(c, "=");
+        size_t word = strcspn(c, " ,");
+        if (key >= word) break;
+        text_printf(out, "%s\"%.*s\":%.*s", c == winner ? "" : ",", (int)key, c, (int)(word - key - 1),
+                    c + key + 1);
+        c += word;
+        c += strspn(c, " ,");
+    }
+    text_add(out, "}");
+}
+
+static void json_failed(Text *out, const Report *r) {
+    text_add(out, ",\"failed\":{");
+    const char *separator = "";
+    for (int k = OUTCOME_OK + 1; k < OUTCOME_COUNT; k++) {
+        if (r->failed[k] == 0) continue;
+        text_printf(out, "%s\"%s\":%lld", separator, outcome_name((Outcome)k), (long long)r->failed[k]);
+        separator = ",";
+    }
+    text_add(out, "}");
+}
+
+void report_json(Text *out, const Report *r) {
+    text_add(out, "{\"expression\":");
+    json_string(out, r->expression);
+    json_shape(out, r->shape);
+    json_text(out, "dtype", r->dtype);
+    json_text(out, "device", r->device);
+    json_text(out, "software", r->software);
+    json_text(out, "mode", r->mode);
+    json_text(out, "math", r->math);
+    json_winner(out, r->winner);
+    json_real(out, "time_us", r->time * 1e6);
+    json_real(out, "spread_us", r->spread * 1e6);
+    json_real(out, "gbps", (double)r->bytes / r->time / 1e9);
+    json_real(out, "roof_gbps", r->roof / 1e9);
+    json_real(out, "roof_fraction", (double)r->bytes / r->time / r->roof);
+    json_real(out, "eager_us", r->eager_time * 1e6);
+    json_whole(out, "eager_kernels", r->eager_count);
+    json_real(out, "speedup", r->eager_time / r->time);
+    json_real(out, "max_ulp", r->max_ulp);
+    json_real(out, "max_bound", r->max_bound);
+    json_whole(out, "elements", r->elements);
+    json_whole(out, "checked", r->checked);
+    json_whole(out, "bytes", r->bytes);
+    json_whole(out, "eager_bytes", r->eager_bytes);
+    json_whole(out, "candidates", r->candidates);
+    json_whole(out, "right", r->right);
+    json_whole(out, "distinct", r->distinct);
+    json_failed(out, r);
+    json_whole(out, "compiled", r->compiled);
+    json_whole(out, "edges", r->edges);
+    json_whole(out, "mutants_refused", r->mutants);
+    json_real(out, "took_s", r->took);
+    text_printf(out, ",\"cached\":%s}\n", r->cached ? "true" : "false");
+}
+
+/* --- the store's lines */
+
+void report_save(Text *out, const Report *report) {
+#define STRING(name) text_printf(out, #name " %s\n", report->name);
+#define REAL(name) text_printf(out, #name " %.17g\n", report->name);
+#define WHOLE(name) text_printf(out, #name " %lld\n", (long long)report->name);
+    REPORT_FIELDS(STRING, REAL, WHOLE)
+#undef STRING
+#undef REAL
+#undef WHOLE
+    for (int k = 0; k < OUTCOME_COUNT; k++)
+        text_printf(out, "failed.%s %lld\n", outcome_name((Outcome)k), (long long)report->failed[k]);
+}
+
+static void load_field(Arena *arena, Report *report, const char *name, const char *value) {
+#define STRING(field)                                                                              \
+    if (strcmp(name, #field) == 0) report->field = arena_copy(arena, value, strlen(value));
+#define REAL(field)                                                                                \
+    if (strcmp(name, #field) == 0) report->field = strtod(value, NULL);
+#define WHOLE(field)                                                                               \
+    if (strcmp(name, #field) == 0) report->field = strtoll(value, NULL, 10);
+    REPORT_FIELDS(STRING, REAL, WHOLE)
+#undef STRING
+#undef REAL
+#undef WHOLE
+    for (int k = 0; k < OUTCOME_COUNT; k++)
+        if (strncmp(name, "failed.", 7) == 0 && strcmp(name + 7, outcome_name((Outcome)k)) == 0)
+            report->failed[k] = strtoll(value, NULL, 10);
+}
+
+bool report_load(Arena *arena, const char *text, Report *report) {
+    *report = report_none();
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        if (text[length] != '\n') return false;
+        char *line = arena_copy(arena, text, length);
+        char *space = strchr(line, ' ');
+        if (!space) return false;
+        *space = '\0';
+        load_field(arena, report, line, space + 1);
+        text += length + 1;
+    }
+    return *report->expression != '\0';
+}

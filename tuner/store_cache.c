@@ -1,0 +1,165 @@
+/* In: a store, or its folder. Out: what `kfuse cache` prints, and a folder without a store. */
+#include "tuner/store_db.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tuner/report.h"
+
+enum { HASH_SHOWN = 12 };
+
+/* One line for each problem: key and exact shape. ?1 is not used. */
+static const char list_sql[] =
+    "SELECT key, shape, (SELECT text FROM answer a WHERE a.key = p.key AND a.shape = p.shape),"
+    " (SELECT count(*) FROM trial t WHERE t.key = p.key AND t.shape = p.shape),"
+    " max((SELECT ifnull(max(date), 0) FROM trial t WHERE t.key = p.key AND t.shape = p.shape),"
+    "     (SELECT ifnull(max(date), 0) FROM answer a WHERE a.key = p.key AND a.shape = p.shape)) "
+    "AS last"
+    " FROM (SELECT key, shape FROM answer UNION SELECT key, shape FROM trial) p ORDER BY last DESC";
+
+/* A terminal gets no control bytes, whatever the database holds. */
+static void add_plain(Text *out, const char *text) {
+    for (; *text; text++) text_printf(out, "%c", (unsigned char)*text < ' ' ? ' ' : *text);
+}
+
+static void add_date(Text *out, int64_t date) {
+    time_t seconds = (time_t)date;
+    struct tm parts;
+    char text[32] = "?";
+    if (localtime_r(&seconds, &parts)) strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts);
+    text_add(out, text);
+}
+
+static void end(Store *store, Row *row) {
+    int rc = row_close(row);
+    if (rc != SQLITE_OK) db_failed(store, rc);
+}
+
+static void list_row(Row *row, Text *out) {
+    Arena *arena = arena_open();
+    Report report = report_none();
+    text_printf(out, "%.*s  ", HASH_SHOWN, row_text(row));
+    Text shape = {0};
+    add_plain(&shape, row_text(row));
+    bool answered = report_load(arena, row_text(row), &report) && *report.expression;
+    int64_t trials = row_whole(row);
+    add_date(out, row_whole(row));
+    text_printf(out, "  %4lld trials  ", (long long)trials);
+    if (answered) {
+        report_time(out, report.time);
+        text_add(out, "  ");
+        add_plain(out, report.expression);
+        text_printf(out, "  %s %s  ", text_string(&shape), report.dtype);
+        add_plain(out, report.device);
+    } else {
+        text_printf(out, "not finished  %s", text_string(&shape));
+    }
+    text_add(out, "\n");
+    text_free(&shape);
+    arena_close(arena);
+}
+
+void store_list(Store *store, Text *out) {
+    store_flush(store);
+    if (!store->db) return;
+    Row row = row_open(store, list_sql, NULL, NULL, NULL);
+    while (row_next(&row)) list_row(&row, out);
+    end(store, &row);
+}
+
+static void show_trial(Text *out, const StoredTrial *trial) {
+    const Result *result = &trial->result;
+    text_add(out, "  ");
+    if (result->outcome == OUTCOME_OK)
+        report_time(out, result->time);
+    else
+        text_add(out, outcome_name(result->outcome));
+    text_add(out, "  ");
+    add_plain(out, trial->point);
+    if (result->resources.registers >= 0)
+        text_printf(out, "  %d registers, %d bytes spilled", (int)result->resources.registers,
+                    (int)result->resources.spill_bytes);
+    text_add(out, "  ");
+    add_plain(out, result->message);
+    text_add(out, "\n");
+}
+
+static void show_key(Store *store, Arena *arena, const char *hash, const char *text, Text *out) {
+    text_printf(out, "key        %s\n%s\n", hash, text);
+    Row row = row_open(store, row_answer, hash, NULL, NULL);
+    while (row_next(&row)) {
+        const char *shape, *answer;
+        int64_t date;
+        Report report = report_none();
+        if (!row_read_answer(&row, arena, &shape, &date, &answer)) continue;
+        text_printf(out, "\nshape      %s, answered ", shape);
+        add_date(out, date);
+        text_add(out, "\n");
+        if (report_load(arena, answer, &report)) report_text(out, &report);
+    }
+    end(store, &row);
+    if (!store->db) return;
+    const char *shape = "";
+    row = row_open(store, row_trials, hash, "", NULL);
+    while (row_next(&row)) {
+        StoredTrial trial;
+        if (!row_read_trial(&row, arena, &trial)) continue;
+        if (strcmp(shape, trial.shape) != 0) text_printf(out, "\ntrials     %s\n", trial.shape);
+        shape = trial.shape;
+        show_trial(out, &trial);
+    }
+    end(store, &row);
+}
+
+typedef struct Found {
+    const char *hash, *text;
+} Found;
+
+bool store_show(Store *store, const char *hash_prefix, Text *out) {
+    store_flush(store);
+    if (!store->db) return false;
+    Arena *arena = arena_open();
+    ARRAY(Found) keys = {0};
+    Row row = row_open(store, row_key, hash_prefix, NULL, NULL);
+    while (row_next(&row)) {
+        Found key;
+        if (row_read_key(&row, arena, &key.hash, &key.text)) array_push(arena, &keys, key);
+    }
+    end(store, &row);
+    for (uint32_t i = 0; i < keys.count && store->db; i++)
+        show_key(store, arena, keys.data[i].hash, keys.data[i].text, out);
+    arena_close(arena);
+    return keys.count > 0;
+}
+
+/* The lock file stays: another process may be waiting for it. */
+bool store_clear(const char *folder, char *why, size_t size) {
+    static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
+    if (access(folder, F_OK) != 0) return true;
+    int lock = db_lock(folder, true, 2);
+    if (lock < 0) {
+        snprintf(why, size, "%s: %s", folder,
+                 errno == EWOULDBLOCK ? "another kfuse uses it" : strerror(errno));
+        return false;
+    }
+    bool done = true;
+    for (int n = 0; n <= 9; n++) {
+        for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+            Text path = {0};
+            text_printf(&path, "%s/kfuse.db", folder);
+            if (n) text_printf(&path, ".damaged-%d", n);
+            text_add(&path, suffixes[i]);
+            if (unlink(path.data) != 0 && errno != ENOENT && done) {
+                snprintf(why, size, "%s: %s", path.data, strerror(errno));
+                done = false;
+            }
+            text_free(&path);
+        }
+    }
+    close(lock);
+    return done;
+}

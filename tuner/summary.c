@@ -1,0 +1,116 @@
+/* In: a finished tuning run. Out: its Report. */
+#include "tuner/summary.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static const char *keep(Arena *arena, Text *text) {
+    const char *copy = arena_copy(arena, text_string(text), text->length);
+    text_free(text);
+    return copy;
+}
+
+static const char *point_text(Arena *arena, const TuneProblem *problem, const Point *point) {
+    Text text = {0};
+    point_print(&text, &problem->template->space, point, " ");
+    return keep(arena, &text);
+}
+
+/* Row-major element `at` of a shape: "[17, 2203]". */
+static const char *place(Arena *arena, const Type *type, int64_t at) {
+    Text text = {0};
+    int64_t index[RANK_MAX];
+    if (at < 0) return "";
+    for (uint32_t d = type->rank; d-- > 0;) {
+        index[d] = at % type->dim[d];
+        at /= type->dim[d];
+    }
+    text_add(&text, "[");
+    for (uint32_t d = 0; d < type->rank; d++) text_printf(&text, "%s%" PRId64, d ? ", " : "", index[d]);
+    text_add(&text, "]");
+    return keep(arena, &text);
+}
+
+static void count_candidates(const Tuned *tuned, Report *r) {
+    r->candidates = tuned->candidates.count;
+    for (uint32_t i = 0; i < tuned->candidates.count; i++) {
+        const Candidate *c = &tuned->candidates.data[i];
+        if (c->result.outcome == OUTCOME_OK) r->right++;
+        else r->failed[c->result.outcome]++;
+    }
+    r->distinct = tuned->distinct;
+    r->compiled = tuned->compiled;
+    r->workers = tuned->workers;
+}
+
+static void describe_winner(Arena *arena, const TuneProblem *problem, const Tuned *tuned, Report *r) {
+    if (tuned->winner < 0) return;
+    const Candidate *winner = &tuned->candidates.data[tuned->winner];
+    const Check *check = &winner->result.check;
+    r->winner = point_text(arena, problem, &winner->point);
+    r->time = winner->result.time;
+    r->spread = winner->result.spread;
+    r->registers = winner->result.resources.registers;
+    r->spills = winner->result.resources.spill_bytes;
+    r->checked = check->checked;
+    r->unchecked = check->unchecked;
+    r->ambiguous = check->ambiguous;
+    if (check->checked > 0) r->max_ulp = check->worst_ulp, r->max_bound = check->worst_bound;
+    r->max_ulp_at = place(arena, &problem->ir->outputs.data[0].type, check->worst_ulp_at);
+    if (tuned->tie < 0) return;
+    r->tie = point_text(arena, problem, &tuned->candidates.data[tuned->tie].point);
+    r->tie_percent = 100 * fabs(tuned->tie_ratio - 1);
+}
+
+static void describe_companions(Arena *arena, const TuneProblem *problem, const Tuned *tuned, const Eager *eager,
+                                Report *r) {
+    Text labels = {0};
+    for (uint32_t i = 0; i < problem->companion_count; i++) {
+        const Result *result = &tuned->companions[i];
+        if (result->outcome != OUTCOME_OK) continue;
+        if (strcmp(problem->companions[i].label, "roof") == 0) {
+            r->roof = (double)problem_roof_bytes(problem->plans[0]) / result->time;
+            r->roof_text = problem_roof_text(arena, problem->plans[0]);
+        } else {
+            r->eager_time = result->time;
+            r->eager_spread = result->spread;
+        }
+    }
+    for (uint32_t i = 0; eager && i < eager->steps.count; i++)
+        text_printf(&labels, "%s%s", i ? ", " : "", eager->steps.data[i].label);
+    r->eager_kernels = keep(arena, &labels);
+    r->eager_count = eager ? eager->steps.count : 0;
+    r->eager_bytes = eager ? eager->bytes : 0;
+}
+
+static const char *mode_text(Arena *arena, const Tuned *tuned, bool hot) {
+    if (hot) return "hot buffers";
+    return tuned->bench.sets > 1 ? arena_printf(arena, "cold buffers (%u sets)", tuned->bench.sets) : "cold buffers";
+}
+
+Report summary(Arena *arena, const TuneProblem *problem, const Tuned *tuned, const Eager *eager) {
+    Report r = report_none();
+    const Plan *main = problem->plans[0];
+    r.shape = problem_space(arena, problem->ir);
+    r.dtype = dtype_name(problem->ir->outputs.data[0].type.dtype);
+    r.inputs = main->loads.count;
+    r.outputs = main->stores.count;
+    for (uint32_t i = 0; i < problem->ir->outputs.count; i++) r.elements += type_count(&problem->ir->outputs.data[i].type);
+    r.bytes = main->bytes_read + main->bytes_written;
+    r.device = problem->identity->title;
+    r.software = problem->identity->software;
+    r.mode = mode_text(arena, tuned, strstr(problem->key.text, "mode=hot") != NULL);
+    r.conditions = arena_copy(arena, tuned->bench.conditions, strlen(tuned->bench.conditions));
+    r.edges = problem->plan_count - 1;
+    r.mutants = tuned->bench.mutants_refused;
+    r.stopped = tuned->stopped ? tuned->stopped : "";
+    r.took_start = tuned->start_seconds + tuned->bench.start_seconds;
+    r.took_compile = tuned->workers ? tuned->compile_seconds / tuned->workers : 0;
+    r.took_check = tuned->bench.check_seconds;
+    r.took_measure = tuned->bench.measure_seconds;
+    count_candidates(tuned, &r);
+    describe_winner(arena, problem, tuned, &r);
+    describe_companions(arena, problem, tuned, eager, &r);
+    return r;
+}
