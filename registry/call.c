@@ -1,5 +1,5 @@
-/* In: a call node. Out: what it means, or what is wrong with it. The one idea: the name says who could be
- * meant, the arguments decide. */
+/* In: a call node. Out: what it means, or what is wrong with it. The one idea: the name says who
+ * could be meant, the arguments decide. */
 #include "registry/call.h"
 
 #include <math.h>

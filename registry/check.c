@@ -1,6 +1,6 @@
-/* In: the functions that a text defines. Out: what is wrong with them, and how deep their calls go. The
- * one idea: bodies are loops over their nodes; only the walk from function to function recurses, and its
- * depth is what FUNCTION_DEPTH bounds. */
+/* In: the functions that a text defines. Out: what is wrong with them, and how deep their calls go.
+ * The one idea: bodies are loops over their nodes; only the walk from function to function
+ * recurses, and its depth is what FUNCTION_DEPTH bounds. */
 #include "registry/check.h"
 
 #include <string.h>
@@ -96,8 +96,7 @@ static void complain_of_cycle(Checker *checker, const Function *again, uint32_t 
     uint32_t i = level;
     while (checker->path[i] != again) i--;
     const char *names = "";
-    for (; i <= level; i++)
-        names = arena_printf(arena, "%s%s -> ", names, checker->path[i]->name);
+    for (; i <= level; i++) names = arena_printf(arena, "%s%s -> ", names, checker->path[i]->name);
     diag_error(checker->diags, checker->path[level]->ast->source, mark, NULL,
                "'%s' calls itself: %s%s", again->name, names, again->name);
 }
@@ -110,8 +109,8 @@ static void complain_of_depth(Checker *checker, const Function *function) {
     checker->too_deep = true;
 }
 
-/* Sets function->depth. `level` functions are on the path to it. A callee is one of this text's, and its
- * depth unknown, or an earlier one, and its depth known. */
+/* Sets function->depth. `level` functions are on the path to it. A callee is one of this text's,
+ * and its depth unknown, or an earlier one, and its depth known. */
 static void walk(Checker *checker, Function *function, uint32_t level) {
     uint32_t depth = 1;
     if (level == FUNCTION_DEPTH) {

@@ -12,7 +12,8 @@ static bool is_swap(const char *a, const char *b) {
     return *a && *b && a[0] == b[1] && a[1] == b[0] && !strcmp(a + 2, b + 2);
 }
 
-/* Edits first; then names of the same length and the same first letter are nearer, whatever its case. */
+/* Edits first; then names of the same length and the same first letter are nearer, whatever its
+ * case. */
 static int cost(const char *wanted, const char *name, int edits) {
     return 4 * edits + 2 * (strlen(wanted) != strlen(name)) + ((*wanted | 32) != (*name | 32));
 }

@@ -1,6 +1,6 @@
-/* In: texts of definitions, layer upon layer. Out: what a name means. The one idea: a function keeps a link
- * to the one that it hides and the rank of its text, so that every body goes on seeing the names as they
- * were where it was written. */
+/* In: texts of definitions, layer upon layer. Out: what a name means. The one idea: a function
+ * keeps a link to the one that it hides and the rank of its text, so that every body goes on seeing
+ * the names as they were where it was written. */
 #include "registry/registry.h"
 
 #include <stdio.h>
@@ -52,7 +52,8 @@ bool reduction_find(const char *name, Reduction *reduction) {
 /* --- Functions as text */
 
 void function_print_head(Text *out, const Function *function) {
-    const AstParameter *parameters = function->ast->parameters.data + function->def->parameter_first;
+    const AstParameter *parameters =
+        function->ast->parameters.data + function->def->parameter_first;
     text_printf(out, "%s(", function->name);
     for (uint32_t i = 0; i < function->def->parameter_count; i++) {
         text_printf(out, "%s%s", i ? ", " : "", parameters[i].name);
@@ -132,8 +133,12 @@ const char *registry_nearest(const Registry *registry, const char *name) {
 /* --- Adding */
 
 static Function describe(const Ast *ast, const Statement *def, Layer layer, uint32_t rank) {
-    Function function = {.name = def->name, .layer = layer, .ast = ast, .def = def,
-                         .description = def->comment, .rank = rank};
+    Function function = {.name = def->name,
+                         .layer = layer,
+                         .ast = ast,
+                         .def = def,
+                         .description = def->comment,
+                         .rank = rank};
     const AstParameter *parameters = ast->parameters.data + def->parameter_first;
     while (function.required < def->parameter_count && !parameters[function.required].value)
         function.required++;

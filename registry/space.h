@@ -7,7 +7,7 @@
 
 #include "grammar/ast.h"
 
-enum { SPACE_KNOBS = 16, SPACE_VALUES = 64 };
+enum { SPACE_KNOBS = 16, SPACE_VALUES = 64, SPACE_NODES = 1024 /* of one expression */ };
 
 typedef struct Knob {
     const char *key;   /* "__VEC__" */
@@ -18,8 +18,8 @@ typedef struct Knob {
 } Knob;
 
 typedef struct Constraint {
-    const Ast *ast; /* one STATEMENT_EXPR or directive expression */
-    Node value;
+    const Ast *ast;
+    Node value; /* an integer expression of `ast` */
     bool hard; /* require, else prefer */
 } Constraint;
 
@@ -46,27 +46,36 @@ typedef struct Bindings {
     uint32_t count;
 } Bindings;
 
+/* Adds a knob; values and names are copied. False if there is no room, a value twice or none, a name that
+ * is there already, or a fallback that is no value. */
+bool space_add_knob(Space *space, const char *key, const int64_t *values, uint32_t count, int64_t fallback);
+
 /* Value of an integer expression over knobs (by key or label) and bindings. Functions: ceildiv(a,b)
- * min max abs. False on an unknown name, overflow or division by zero (*why says, static text). */
+ * min max abs. False on an unknown name, overflow, division by zero, or what integers have not (*why says,
+ * static text); the side of && || ?: that is not taken may fail. */
 bool space_eval(const Space *space, const Point *point, Bindings bindings, const Ast *ast, Node node,
                 int64_t *value, const char **why);
+/* Says with a caret what space_eval can never compute, whatever the point: names that are neither knobs nor
+ * bindings, functions, operators, numbers with a fraction. False if there is any. */
+bool space_check(const Space *space, Bindings bindings, const Ast *ast, Node node, Diags *diags);
 /* All hard constraints hold; with `sensible`, the preferences too. */
 bool space_allows(const Space *space, const Point *point, Bindings bindings, bool sensible);
 
-/* Number of points of the whole product; index <-> point is a bijection on [0, size). */
+/* Number of points of the whole product, UINT64_MAX if it is larger than that; index <-> point is a
+ * bijection on [0, size), in which the last knob varies fastest. */
 uint64_t space_size(const Space *space);
 Point space_point(const Space *space, uint64_t index);
 uint64_t space_index(const Space *space, const Point *point);
 Point space_fallback(const Space *space);
-/* Indices of allowed points in order, at most `limit` (larger products are sampled by stride with `seed`).
- * Returns their number. */
+/* Indices of allowed points in order, at most `limit` of them: one from each of as many equal parts, by
+ * `seed`. A product of more than 2^20 points is itself sampled so. Returns their number. */
 uint32_t space_allowed(const Space *space, Bindings bindings, bool sensible, Arena *arena, uint32_t limit,
                        uint64_t seed, uint64_t **indices);
 
 /* "VEC=4 BLOCK=256" with `separator` between. */
 void point_print(Text *out, const Space *space, const Point *point, const char *separator);
 /* Accepts ',' or ' ' separators and labels or keys; knobs not named take `base`'s value. On failure
- * false and a message in the arena: unknown knob (with the choices), value not in the list. */
+ * false and a message in the arena: unknown knob or value (with the choices), knob named twice. */
 bool point_parse(const Space *space, const char *text, const Point *base, Arena *arena, Point *point,
                  const char **why);
 

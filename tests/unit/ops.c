@@ -1,6 +1,6 @@
-/* The formulas of the registry against their definitions' values (tests/data/ops-values.txt), in f32 and
- * f64: every function is interpreted from its Ast, rounding after every operation. What devices make of
- * them is another test. */
+/* The formulas of the registry against their definitions' values (tests/data/ops-values.txt), in
+ * f32 and f64: every function is interpreted from its Ast, rounding after every operation. What
+ * devices make of them is another test. */
 #include "registry/registry.h"
 
 #include <math.h>
@@ -114,18 +114,31 @@ static Number eval_call(const Machine *machine, const Function *from, Node node,
 
 static Number eval_name(const Function *function, const char *name, const Number *args,
                         const Number *values) {
-    const AstParameter *parameters = function->ast->parameters.data + function->def->parameter_first;
+    const AstParameter *parameters =
+        function->ast->parameters.data + function->def->parameter_first;
     uint32_t i = 0;
     while (strcmp(parameters[i].name, name)) i++;
     return args[i].absent ? values[parameters[i].value] : args[i];
 }
 
 static Number eval_operator(const Machine *machine, const AstNode *node, const Number *values) {
-    static const Primitive primitives[] = {
-        [OP_NEG] = P_NEG, [OP_NOT] = P_NOT, [OP_ADD] = P_ADD, [OP_SUB] = P_SUB, [OP_MUL] = P_MUL,
-        [OP_DIV] = P_DIV, [OP_FLOORDIV] = P_FLOORDIV, [OP_MOD] = P_MOD, [OP_POW] = P_POW,
-        [OP_LT] = P_LT, [OP_LE] = P_LE, [OP_GT] = P_GT, [OP_GE] = P_GE, [OP_EQ] = P_EQ,
-        [OP_NE] = P_NE, [OP_AND] = P_AND, [OP_OR] = P_OR};
+    static const Primitive primitives[] = {[OP_NEG] = P_NEG,
+                                           [OP_NOT] = P_NOT,
+                                           [OP_ADD] = P_ADD,
+                                           [OP_SUB] = P_SUB,
+                                           [OP_MUL] = P_MUL,
+                                           [OP_DIV] = P_DIV,
+                                           [OP_FLOORDIV] = P_FLOORDIV,
+                                           [OP_MOD] = P_MOD,
+                                           [OP_POW] = P_POW,
+                                           [OP_LT] = P_LT,
+                                           [OP_LE] = P_LE,
+                                           [OP_GT] = P_GT,
+                                           [OP_GE] = P_GE,
+                                           [OP_EQ] = P_EQ,
+                                           [OP_NE] = P_NE,
+                                           [OP_AND] = P_AND,
+                                           [OP_OR] = P_OR};
     Number operands[3] = {values[node->a]};
     if (node->kind != AST_UNARY) operands[1] = values[node->b];
     if (node->kind != AST_SELECT) return operate(machine, primitives[node->op], operands);
@@ -194,14 +207,15 @@ static double cancelled(const Line *line) {
     static const struct {
         const char *name;
         double scale;
-    } cancelling[] = {{"tanhshrink", 1}, {"logit", 1}, {"logaddexp", 1}, {"lerp", 8}, {"mod", 1},
-                      {"addcmul", 32}, {"addcdiv", 32}};
+    } cancelling[] = {{"tanhshrink", 1}, {"logit", 1},    {"logaddexp", 1}, {"lerp", 8},
+                      {"mod", 1},        {"addcmul", 32}, {"addcdiv", 32}};
     for (size_t i = 0; i < sizeof cancelling / sizeof *cancelling; i++)
         if (!strcmp(cancelling[i].name, line->name)) return cancelling[i].scale;
     return 0;
 }
 
-/* A factor that underflows has lost its digits before it is multiplied by an argument or a constant. */
+/* A factor that underflows has lost its digits before it is multiplied by an argument or a
+ * constant. */
 static double underflow(DType type, const Line *line) {
     double least = type == DT_F32 ? 0x1p-149 : 0x1p-1074, size = fabs(line->args[0].value);
     return least * (size > 32 && size < 1e4 ? size : 32);

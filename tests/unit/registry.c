@@ -80,7 +80,7 @@ static void finds_primitives_by_c_spelling(void **state) {
     const struct {
         const char *name;
         Primitive primitive;
-    } cases[] = {{"expf", P_EXP},   {"exp", P_EXP},   {"fabsf", P_FABS}, {"fmaxf", P_FMAX},
+    } cases[] = {{"expf", P_EXP},    {"exp", P_EXP},    {"fabsf", P_FABS},  {"fmaxf", P_FMAX},
                  {"rintf", P_ROUND}, {"rint", P_ROUND}, {"round", P_ROUND}, {"fmaf", P_FMA}};
     Primitive primitive;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -252,9 +252,10 @@ static void bodies_keep_their_names(void **state) {
 
 static void suggests_the_nearest_name(void **state) {
     Fixture *fixture = *state;
-    const char *const cases[][2] = {{"gleu", "gelu"},   {"Relu", "relu"}, {"sgimoid", "sigmoid"},
-                                    {"maxx", "max"},    {"ex", "exp"},    {"float16", NULL},
-                                    {"sofplus", "softplus"}, {"bf6", "bf16"}, {"meen", "mean"}};
+    const char *const cases[][2] = {
+        {"gleu", "gelu"},        {"Relu", "relu"}, {"sgimoid", "sigmoid"},
+        {"maxx", "max"},         {"ex", "exp"},    {"float16", NULL},
+        {"sofplus", "softplus"}, {"bf6", "bf16"},  {"meen", "mean"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *nearest = registry_nearest(fixture->registry, cases[i][0]);
         if (!cases[i][1] || !nearest)
