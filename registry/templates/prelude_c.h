@@ -603,3 +603,9 @@ K_INLINE void k_fence(void) {
 K_INLINE int k_aligned(const void *at) {
     return (uintptr_t)at % K_WIDTH == 0;
 }
+
+//@ k_spread
+/* Fills a buffer of K_LANES elements with copies of one. */
+K_INLINE void k_spread(void *buffer, const void *one, unsigned bytes) {
+    for (unsigned l = 0; l < K_LANES; l++) __builtin_memcpy((char *)buffer + l * bytes, one, bytes);
+}
