@@ -18,13 +18,13 @@ check: deps
 
 # Sanitizers, slow tests and the layout of the text too.
 check-all: deps
-	scripts/check-format.sh
 	cmake --preset asan
 	cmake --build build/asan -j $(JOBS)
 	ctest --test-dir build/asan --output-on-failure -j $(JOBS)
 	cmake --preset ci
 	cmake --build build/release -j $(JOBS)
 	KF_CHECK_ALL=1 ctest --test-dir build/release --output-on-failure -j $(JOBS) -C slow
+	scripts/check-format.sh
 
 install: all
 	cmake --install build/release --prefix $(PREFIX)

@@ -59,3 +59,15 @@ function(kf_table prefix type header)
     "#include \"${header}\"\n#include <stddef.h>\n${externs}const ${type} *const ${prefix}_table[] = {\n${entries}    NULL,\n};\n")
   set(${TABLE_OUT} ${output} PARENT_SCOPE)
 endfunction()
+
+# kf_build_id(sources… OUT var): `const char build_id[]`, a hash of the sources.
+function(kf_build_id)
+  cmake_parse_arguments(ID "" "OUT" "" ${ARGN})
+  set(output ${CMAKE_CURRENT_BINARY_DIR}/build_id.c)
+  list(JOIN ID_UNPARSED_ARGUMENTS "|" joined)
+  add_custom_command(OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} "-DFILES=${joined}" -DOUTPUT=${output}
+      -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/build-id.cmake
+    DEPENDS ${ID_UNPARSED_ARGUMENTS} cmake/build-id.cmake VERBATIM)
+  set(${ID_OUT} ${output} PARENT_SCOPE)
+endfunction()

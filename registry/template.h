@@ -7,13 +7,15 @@
 #include "registry/registry.h"
 #include "registry/space.h"
 
+enum { TENSOR_RANK = 8 };
+
 typedef struct TemplateTensor {
     const char *name;
-    const char *dims[8]; /* size names; the first takes all leading dimensions */
+    const char *dims[TENSOR_RANK]; /* size names, or numbers; the first takes all leading dimensions */
     uint32_t rank;
     DType types[DTYPE_COUNT]; /* allowed */
     uint32_t type_count;
-    const char *like; /* output: type like this input; NULL otherwise */
+    const char *like; /* type like this input's; NULL otherwise */
 } TemplateTensor;
 
 /* One kernel of the template: expressions over sizes, knobs, `sms`, `cpus`. */
@@ -39,12 +41,16 @@ typedef struct Template {
     uint64_t hash; /* of the text without its knob lines */
 } Template;
 
-/* Reads the header (//! lines) of `source`. NULL after a diagnostic (caret into the file). */
+/* Reads the header (//! lines, in any order) of `source`. NULL after a diagnostic (caret into the file).
+ * Expressions may read knobs, sizes (dimensions, and args that are no tensors), `sms` and `cpus`. A knob's
+ * first value is its fallback. A `launch` line's fields are grid, block, cluster, shared, and `twin = NAME`;
+ * without a name its entry is the kernel's. A tensor's types may be `like NAME`. A knob's key inside a
+ * longer word, where no macro reaches, is an error; inside a string, a warning. */
 const Template *template_parse(Arena *arena, const Source *source, const char *language, Diags *diags);
 
-/* The compilable text of one point: `#define __VEC__ 4` lines, then the source with a #line. `suffix` is
- * appended to every entry's name through the macro KF_ENTRY(name), so that several points can share a
- * translation unit. */
+/* The compilable text of one point: `#define __VEC__ 4` lines, then the source behind a #line, then #undef
+ * lines, so that several points can share a translation unit. KF_ENTRY(name) is name with `suffix`;
+ * KF_CAT(a, b) and KF_STR(a) paste and quote what macros stand for. */
 void template_instantiate(Text *out, const Template *template, const Point *point, const char *suffix);
 
 #endif

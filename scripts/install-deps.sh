@@ -26,7 +26,7 @@ else
     missing="$missing uthash-dev libxxhash-dev libsqlite3-dev libcmocka-dev"
 fi
 [ -n "$missing" ] || exit 0
-missing=$(echo "$missing" | tr ' ' '\n' | sort -u | tr '\n' ' ')
+missing=$(echo "$missing" | tr -s ' ' '\n' | sort -u | xargs)
 
 refuse() {
     echo "kfuse cannot be built yet: $1. Install, then run make again:" >&2

@@ -1,5 +1,5 @@
 # The rooms' order: a file includes headers of its own room and of rooms before it, and a room's library needs no
-# symbol that only a later room has. main.c includes kfuse.h alone, and kfuse.h nothing of ours.
+# symbol that only a later room has. The command line (main.c, cli/) includes kfuse.h alone, and kfuse.h nothing.
 rooms='compiler/base grammar registry compiler tuner kfuse main'
 libraries='kf_base kf_grammar kf_registry kf_compiler kf_tuner kf_pipeline'
 
@@ -8,14 +8,14 @@ backward() {
     awk -v rooms="$rooms" '
         function room(path,   i) {
             if (path ~ /^compiler\/base\//) return place["compiler/base"]
-            if (path ~ /^main\.c$/) return place["main"]
+            if (path ~ /^(main\.c|cli\/.*)$/) return place["main"]
             if (path !~ /\//) return place["kfuse"]
             sub(/\/.*/, "", path)
             return path in place ? place[path] : 0
         }
         BEGIN { n = split(rooms, name, " "); for (i = 1; i <= n; i++) place[name[i]] = i }
         room($2) > room($1) { print "  " $1 " includes " $2 }
-        $1 == "main.c" && $2 != "kfuse.h" { print "  main.c includes " $2 }
+        room($1) == place["main"] && $2 !~ /^(kfuse\.h|cli\/.*)$/ { print "  " $1 " includes " $2 }
         $1 == "kfuse.h" { print "  kfuse.h includes " $2 }'
 }
 
@@ -24,7 +24,7 @@ symbols() { nm "$1" 2>/dev/null | awk 'NF >= 2 && $(NF - 1) ~ /^[A-Z]$/ { print 
 
 cd "$SOURCE"
 found=$(grep -HE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' -r --include='*.[chy]' --include='*.re' --include='*.def' \
-    compiler grammar registry tuner *.c *.h 2>/dev/null |
+    compiler grammar registry tuner cli *.c *.h 2>/dev/null |
     sed -E 's/^([^:]*):[^"]*"([^"]*)".*/\1 \2/' | grep -v '^registry/templates/' | backward)
 [ -z "$found" ] || fail "includes that point backwards:
 $found"

@@ -37,6 +37,8 @@ typedef uint64_t Address;               /* in device memory (a pointer on the cp
 typedef struct Device {
     const char *name, *language;
     bool host_exclusive; /* its timings share the compilers' cores: never compile while timing */
+    bool fenced;         /* an access behind an allocation's end faults: no guard is owed there */
+    bool imaginary;      /* runs nothing (null): there are no results to judge */
     Accuracy accuracy;
 
     /* Devices of this kind; 0 with the reason and what to install in `why`. Must not start a driver's context. */

@@ -39,27 +39,28 @@ static void end(Store *store, Row *row) {
     if (rc != SQLITE_OK) db_failed(store, rc);
 }
 
+/* An answer that is no report is the pipeline's own note, and no problem. */
 static void list_row(Row *row, Text *out) {
     Arena *arena = arena_open();
     Report report = report_none();
-    text_printf(out, "%.*s  ", HASH_SHOWN, row_text(row));
-    Text shape = {0};
-    add_plain(&shape, row_text(row));
-    bool answered = report_load(arena, row_text(row), &report) && *report.expression;
-    int64_t trials = row_whole(row);
-    add_date(out, row_whole(row));
-    text_printf(out, "  %4lld trials  ", (long long)trials);
-    if (answered) {
-        report_time(out, report.time);
-        text_add(out, "  ");
-        add_plain(out, report.expression);
-        text_printf(out, "  %s %s  ", text_string(&shape), report.dtype);
-        add_plain(out, report.device);
-    } else {
-        text_printf(out, "not finished  %s", text_string(&shape));
+    const char *hash = row_text(row), *shape = row_text(row);
+    bool answered = report_load(arena, row_text(row), &report);
+    int64_t trials = row_whole(row), date = row_whole(row);
+    if (answered || trials) {
+        text_printf(out, "%.*s  ", HASH_SHOWN, hash);
+        add_date(out, date);
+        text_printf(out, "  %4lld trials  ", (long long)trials);
+        if (answered)
+            report_time(out, report.time);
+        else
+            text_add(out, "not finished");
+        const char *words[] = {report.expression, shape, report.dtype, report.device};
+        for (int i = 0; i < 4; i++) {
+            if (*words[i]) text_add(out, "  ");
+            add_plain(out, words[i]);
+        }
+        text_add(out, "\n");
     }
-    text_add(out, "\n");
-    text_free(&shape);
     arena_close(arena);
 }
 
@@ -139,7 +140,7 @@ bool store_show(Store *store, const char *hash_prefix, Text *out) {
 /* The lock file stays: another process may be waiting for it. */
 bool store_clear(const char *folder, char *why, size_t size) {
     static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
-    if (access(folder, F_OK) != 0) return true;
+    if (!folder || access(folder, F_OK) != 0) return true;
     int lock = db_lock(folder, true, 2);
     if (lock < 0) {
         snprintf(why, size, "%s: %s", folder,

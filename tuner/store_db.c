@@ -135,6 +135,8 @@ static bool is_damage(const Store *store, int rc) {
     case SQLITE_CONSTRAINT:
     case SQLITE_MISMATCH: return true;
     case SQLITE_INTERRUPT: return store->abandoned;
+    case SQLITE_READONLY: /* says the header, and not the file system */
+        return access(store->path, W_OK) == 0 && access(store->folder, W_OK) == 0;
     default: return false;
     }
 }
@@ -202,7 +204,9 @@ static int check_schema(Store *store) {
     if (rc != SQLITE_OK) return rc;
     if (version == STORE_SCHEMA && tables > 0) return SQLITE_OK;
     if (version > STORE_SCHEMA) {
-        db_complain(store, "%s has schema %d and this kfuse knows %d; running without it",
+        db_complain(store,
+                    "%s has schema %d and this kfuse knows %d; running without it ('kfuse cache "
+                    "clear' begins anew)",
                     store->path, version, STORE_SCHEMA);
         return SQLITE_CANTOPEN;
     }

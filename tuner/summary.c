@@ -33,9 +33,10 @@ static const char *place(Arena *arena, const Type *type, int64_t at) {
 }
 
 static void count_candidates(const Tuned *tuned, Report *r) {
-    r->candidates = tuned->candidates.count;
     for (uint32_t i = 0; i < tuned->candidates.count; i++) {
         const Candidate *c = &tuned->candidates.data[i];
+        if (!c->done) continue;
+        r->candidates++;
         if (c->result.outcome == OUTCOME_OK) r->right++;
         else r->failed[c->result.outcome]++;
     }

@@ -59,6 +59,7 @@ typedef struct Candidate {
     Binary binary;      /* of its unit; owned by the Tuned's arena */
     Run run;
     Result result;
+    bool done;          /* its result is final; one that the search did not come to is not */
     bool measured;      /* in this run: false for a duplicate or one known from the store */
     bool compiled;      /* in this run */
     int32_t twin_of;    /* same machine code and launch as that candidate, or -1 */

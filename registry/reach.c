@@ -1,0 +1,74 @@
+/* In: a template's C or CUDA text. Out: complaints about knobs that are no macros where they stand.
+ * The one idea: enough of C's lexical grammar to tell words, strings and comments apart. */
+#include "registry/reach.h"
+
+#include <ctype.h>
+#include <string.h>
+
+typedef enum PieceKind { PIECE_OTHER, PIECE_WORD, PIECE_STRING } PieceKind;
+
+static bool is_word_byte(char byte) {
+    return isalnum((unsigned char)byte) || byte == '_';
+}
+
+static uint32_t skip_comment(const Source *source, uint32_t at) {
+    const char *text = source->text + at;
+    const char *end = text[1] == '/' ? strchr(text, '\n') : strstr(text + 2, "*/");
+    if (!end) return source->length;
+    return (uint32_t)(end - source->text) + (text[1] == '/' ? 0 : 2);
+}
+
+/* Behind the closing quote; a line end closes what is no string after all. */
+static uint32_t skip_string(const Source *source, uint32_t at) {
+    char quote = source->text[at++];
+    while (at < source->length && source->text[at] != quote && source->text[at] != '\n')
+        at += source->text[at] == '\\' && at + 1 < source->length ? 2 : 1;
+    return at < source->length ? at + 1 : source->length;
+}
+
+/* The piece at *at, which moves behind it. */
+static PieceKind next_piece(const Source *source, uint32_t *at) {
+    const char *text = source->text + *at;
+    if (*text == '/' && (text[1] == '/' || text[1] == '*')) {
+        *at = skip_comment(source, *at);
+        return PIECE_OTHER;
+    }
+    if (*text == '"' || *text == '\'') {
+        *at = skip_string(source, *at);
+        return *text == '"' ? PIECE_STRING : PIECE_OTHER;
+    }
+    bool word = is_word_byte(*text);
+    do ++*at;
+    while (word && *at < source->length && is_word_byte(source->text[*at]));
+    return word ? PIECE_WORD : PIECE_OTHER;
+}
+
+static bool contains(const char *text, uint32_t length, const char *key, uint32_t size) {
+    for (uint32_t at = 0; at + size <= length; at++)
+        if (!memcmp(text + at, key, size)) return true;
+    return false;
+}
+
+static void check_piece(const Source *source, Span span, PieceKind kind, const Knob *knob,
+                        Diags *diags) {
+    uint32_t length = span.end - span.begin, size = (uint32_t)strlen(knob->key);
+    if (kind == PIECE_WORD && length == size) return; /* itself, or another word */
+    if (!contains(source->text + span.begin, length, knob->key, size)) return;
+    if (kind == PIECE_WORD)
+        diag_error(diags, source, span,
+                   arena_printf(diags->arena, "paste: KF_CAT(..., %s)", knob->key),
+                   "%s is not replaced inside a longer word", knob->key);
+    else
+        diag_warning(diags, source, span,
+                     arena_printf(diags->arena, "quote: \"...\" KF_STR(%s) \"...\"", knob->key),
+                     "%s is not replaced inside a string", knob->key);
+}
+
+void reach_check(const Source *source, const Space *space, Diags *diags) {
+    for (uint32_t at = 0, begin; begin = at, at < source->length;) {
+        PieceKind kind = next_piece(source, &at);
+        if (kind == PIECE_OTHER) continue;
+        for (uint32_t i = 0; i < space->knob_count; i++)
+            check_piece(source, (Span){begin, at}, kind, &space->knobs[i], diags);
+    }
+}

@@ -1,0 +1,10 @@
+/* Reach: whether a template's knobs reach all places where their keys stand. Private to registry/. */
+#ifndef KF_REACH_H
+#define KF_REACH_H
+
+#include "registry/space.h"
+
+/* An error for a key inside a longer word, a warning for one inside a string. */
+void reach_check(const Source *source, const Space *space, Diags *diags);
+
+#endif

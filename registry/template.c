@@ -1,0 +1,415 @@
+/* In: a template's text. Out: what its header says, checked. The one idea: every //! line is parsed
+ * first and then read in the order in which kinds need one another, so that lines may stand in any
+ * order. */
+#include "registry/template.h"
+
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "grammar/parse.h"
+#include "registry/nearest.h"
+#include "registry/reach.h"
+
+typedef struct Line {
+    Span span; /* behind "//!" */
+    const Ast *ast;
+    const Directive *said;
+} Line;
+
+typedef struct Reader {
+    Arena *arena;
+    Diags *diags;
+    const Source *source;
+    Template *template;
+    ARRAY(Line) lines;
+    ARRAY(Binding) names; /* what expressions may read besides knobs */
+} Reader;
+
+#define complain(reader, span, hint, ...) \
+    diag_error((reader)->diags, (reader)->source, span, hint, __VA_ARGS__)
+
+/* --- Lines */
+
+/* Moves *offset behind the line there; the part behind "//!", or an empty span. */
+static Span next_line(const Source *source, uint32_t *offset) {
+    const char *text = source->text + *offset;
+    const char *end = memchr(text, '\n', source->length - *offset);
+    uint32_t begin = *offset, stop = end ? (uint32_t)(end - source->text) : source->length;
+    *offset = end ? stop + 1 : stop;
+    while (begin < stop && strchr(" \t", source->text[begin])) begin++;
+    bool header = stop - begin >= 3 && !memcmp(source->text + begin, "//!", 3);
+    begin = header ? begin + 3 : stop;
+    while (begin < stop && strchr(" \t\r", source->text[begin])) begin++;
+    return (Span){begin, stop};
+}
+
+static bool is_name_byte(char byte) {
+    return byte == '_' || (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
+           (byte >= 'a' && byte <= 'z');
+}
+
+/* `word` as a whole word in a line, or the line. */
+static Span find_word(const Source *source, Span line, const char *word) {
+    uint32_t length = (uint32_t)strlen(word);
+    const char *text = source->text;
+    for (uint32_t at = line.begin; at + length <= line.end; at++)
+        if (!memcmp(text + at, word, length) && !is_name_byte(text[at + length]) &&
+            (at == line.begin || !is_name_byte(text[at - 1])))
+            return (Span){at, at + length};
+    return line;
+}
+
+static void read_lines(Reader *reader) {
+    for (uint32_t offset = 0; offset < reader->source->length;) {
+        Span span = next_line(reader->source, &offset);
+        if (span.begin == span.end || reader->source->text[span.begin] == '#') continue;
+        const Ast *ast = parse_directive(reader->arena, reader->source, span, reader->diags);
+        if (!ast) return;
+        Line line = {span, ast, ast->directive};
+        array_push(reader->arena, &reader->lines, line);
+    }
+}
+
+/* The text without its knob lines: a value more must not shift what is stored about the others. */
+static uint64_t hash_text(const Source *source) {
+    Text text = {0};
+    for (uint32_t offset = 0, begin; begin = offset, offset < source->length;) {
+        Span span = next_line(source, &offset);
+        bool knob = span.end - span.begin > 4 && !memcmp(source->text + span.begin, "knob", 4) &&
+                    !is_name_byte(source->text[span.begin + 4]);
+        if (!knob) text_add_bytes(&text, source->text + begin, offset - begin);
+    }
+    uint64_t hash = XXH3_64bits(text_string(&text), text.length);
+    text_free(&text);
+    return hash;
+}
+
+/* --- Tensors */
+
+static const TemplateTensor *find_input(const Template *template, const char *name) {
+    for (uint32_t i = 0; i < template->inputs.count; i++)
+        if (!strcmp(template->inputs.data[i].name, name)) return &template->inputs.data[i];
+    return NULL;
+}
+
+static const TemplateTensor *find_tensor(const Template *template, const char *name) {
+    for (uint32_t i = 0; i < template->outputs.count; i++)
+        if (!strcmp(template->outputs.data[i].name, name)) return &template->outputs.data[i];
+    return find_input(template, name);
+}
+
+static void add_name(Reader *reader, const char *name) {
+    for (uint32_t i = 0; i < reader->names.count; i++)
+        if (!strcmp(reader->names.data[i].name, name)) return;
+    array_push(reader->arena, &reader->names, (Binding){name, 1});
+}
+
+static void read_dims(Reader *reader, const Line *line, TemplateTensor *tensor) {
+    for (uint32_t i = 0; i < line->said->words.count; i++) {
+        const char *dim = line->said->words.data[i];
+        if (tensor->rank == TENSOR_RANK) {
+            complain(reader, line->said->mark, NULL, "'%s' has more than %d dimensions",
+                     tensor->name, TENSOR_RANK);
+            return;
+        }
+        tensor->dims[tensor->rank++] = dim;
+        if (*dim < '0' || *dim > '9') add_name(reader, dim);
+    }
+}
+
+static void add_type(Reader *reader, const Line *line, TemplateTensor *tensor, const char *word) {
+    DType type;
+    Span span = find_word(reader->source, line->span, word);
+    if (!dtype_find(word, &type)) {
+        const char *hint = arena_printf(reader->arena, "types are %s", dtype_names());
+        complain(reader, span, hint, "unknown type '%s'", word);
+        return;
+    }
+    for (uint32_t i = 0; i < tensor->type_count; i++) {
+        if (tensor->types[i] != type) continue;
+        complain(reader, span, NULL, "'%s' stands twice among the types of '%s'", word,
+                 tensor->name);
+        return;
+    }
+    tensor->types[tensor->type_count++] = type;
+}
+
+static void read_types(Reader *reader, const Line *line, TemplateTensor *tensor) {
+    const char *const *words = line->said->types.data;
+    uint32_t count = line->said->types.count;
+    if (strcmp(words[0], "like")) {
+        for (uint32_t i = 0; i < count; i++) add_type(reader, line, tensor, words[i]);
+        return;
+    }
+    const TemplateTensor *like = count == 2 ? find_input(reader->template, words[1]) : NULL;
+    if (like)
+        tensor->like = like->like ? like->like : like->name;
+    else
+        complain(reader, find_word(reader->source, line->span, count == 2 ? words[1] : "like"),
+                 NULL, "'like' wants the name of an input above");
+}
+
+static void read_tensor(Reader *reader, const Line *line) {
+    Template *template = reader->template;
+    TemplateTensor tensor = {.name = line->said->name};
+    if (find_tensor(template, tensor.name))
+        complain(reader, line->said->mark, NULL, "two tensors are called '%s'", tensor.name);
+    read_dims(reader, line, &tensor);
+    read_types(reader, line, &tensor);
+    if (line->said->kind == DIRECTIVE_INPUT)
+        array_push(reader->arena, &template->inputs, tensor);
+    else
+        array_push(reader->arena, &template->outputs, tensor);
+}
+
+/* --- What the template computes */
+
+static const Statement *find_binding(const Ast *ast, StatementKind kind, const char *name) {
+    for (uint32_t i = 0; i < ast->statements.count; i++) {
+        const Statement *statement = &ast->statements.data[i];
+        if (statement->kind == kind && !strcmp(statement->name, name)) return statement;
+    }
+    return NULL;
+}
+
+static bool is_bound(const Ast *ast, const char *name) {
+    return find_binding(ast, STATEMENT_BIND, name) || find_binding(ast, STATEMENT_EXPR, name);
+}
+
+/* A value of the program has to be an input, a param or bound; `all` may be an axis. */
+static void check_reads(Reader *reader, const Ast *ast, const Statement *statement) {
+    for (Node at = statement->first; at <= statement->value; at++) {
+        const AstNode *node = &ast->nodes.data[at];
+        if (node->kind != AST_NAME || find_input(reader->template, node->name)) continue;
+        if (is_bound(ast, node->name) || find_binding(ast, STATEMENT_PARAM, node->name)) continue;
+        if (strcmp(node->name, "all"))
+            complain(reader, node->mark, NULL, "'%s' is no input of this template", node->name);
+    }
+}
+
+static void read_computes(Reader *reader, const Line *line) {
+    const Ast *ast = line->ast;
+    reader->template->computes = ast;
+    for (uint32_t i = 0; i < ast->statements.count; i++)
+        if (ast->statements.data[i].kind != STATEMENT_DEFINE)
+            check_reads(reader, ast, &ast->statements.data[i]);
+    for (uint32_t i = 0; i < reader->template->outputs.count; i++) {
+        const char *name = reader->template->outputs.data[i].name;
+        if (!is_bound(ast, name))
+            complain(reader, line->span, NULL, "nothing here is called '%s' as the output is",
+                     name);
+    }
+}
+
+/* --- Knobs, names, constraints */
+
+static void read_kernel(Reader *reader, const Line *line) {
+    reader->template->name = line->said->name;
+}
+
+static void read_knob(Reader *reader, const Line *line) {
+    const Directive *said = line->said;
+    const char *key = said->name;
+    size_t length = strlen(key);
+    if (length < 5 || memcmp(key, "__", 2) || memcmp(key + length - 2, "__", 2))
+        complain(reader, said->mark, NULL, "a knob's name has the form __NAME__");
+    else if (reader->template->space.knob_count == SPACE_KNOBS)
+        complain(reader, said->mark, NULL, "more than %d knobs", SPACE_KNOBS);
+    else if (said->values.count > SPACE_VALUES)
+        complain(reader, said->mark, NULL, "more than %d values", SPACE_VALUES);
+    else if (!space_add_knob(&reader->template->space, key, said->values.data, said->values.count,
+                             said->values.data[0]))
+        complain(reader, said->mark, NULL, "the knob, or one of its values, stands here twice");
+}
+
+/* With an oracle, every argument is something that the header explains. */
+static bool is_explained(const Reader *reader, const char *word) {
+    const Template *template = reader->template;
+    if (!template->computes || find_tensor(template, word)) return true;
+    if (template->workspace_ast && !strcmp(word, "workspace")) return true;
+    for (uint32_t i = 0; i < reader->names.count; i++)
+        if (!strcmp(reader->names.data[i].name, word)) return true;
+    return find_binding(template->computes, STATEMENT_PARAM, word) != NULL;
+}
+
+static bool has_word(const Directive *said, const char *word) {
+    for (uint32_t i = 0; i < said->words.count; i++)
+        if (!strcmp(said->words.data[i], word)) return true;
+    return false;
+}
+
+static void check_passed(Reader *reader, const Line *line, const char *tensor) {
+    if (!has_word(line->said, tensor))
+        complain(reader, line->span, NULL, "the tensor '%s' is not passed", tensor);
+}
+
+static void read_args(Reader *reader, const Line *line) {
+    Template *template = reader->template;
+    for (uint32_t i = 0; i < line->said->words.count; i++) {
+        const char *word = line->said->words.data[i];
+        if (!is_explained(reader, word))
+            complain(reader, find_word(reader->source, line->span, word), NULL,
+                     "'%s' is no tensor, size or param of this template", word);
+        if (!find_tensor(template, word)) add_name(reader, word);
+        array_push(reader->arena, &template->args, word);
+    }
+    for (uint32_t i = 0; i < template->inputs.count; i++)
+        check_passed(reader, line, template->inputs.data[i].name);
+    for (uint32_t i = 0; i < template->outputs.count; i++)
+        check_passed(reader, line, template->outputs.data[i].name);
+}
+
+static void check_expression(Reader *reader, const Line *line, Node node) {
+    Bindings names = {reader->names.data, reader->names.count};
+    space_check(&reader->template->space, names, line->ast, node, reader->diags);
+}
+
+static void read_constraint(Reader *reader, const Line *line) {
+    Constraint constraint = {line->ast, line->said->value, line->said->kind == DIRECTIVE_REQUIRE};
+    check_expression(reader, line, constraint.value);
+    array_push(reader->arena, &reader->template->space.constraints, constraint);
+}
+
+static void read_workspace(Reader *reader, const Line *line) {
+    check_expression(reader, line, line->said->value);
+    reader->template->workspace_ast = line->ast;
+    reader->template->workspace = line->said->value;
+}
+
+/* --- Launches */
+
+/* Where a field's values go, and how many there may be; NULL for an unknown one. */
+static Node *field_values(TemplateLaunch *launch, const char *name, uint32_t *room) {
+    *room = 3;
+    if (!strcmp(name, "grid")) return launch->grid;
+    if (!strcmp(name, "block")) return launch->block;
+    *room = 1;
+    if (!strcmp(name, "cluster")) return &launch->cluster;
+    return strcmp(name, "shared") ? NULL : &launch->shared;
+}
+
+static void read_twin(Reader *reader, const Line *line, const DirectiveField *field,
+                      TemplateLaunch *launch) {
+    const AstNode *node = &line->ast->nodes.data[field->value[0]];
+    if (field->count == 1 && node->kind == AST_NAME)
+        launch->twin = node->name;
+    else
+        complain(reader, field->mark, "twin = NAME", "a twin is the name of an entry");
+}
+
+static void read_field(Reader *reader, const Line *line, const DirectiveField *field,
+                       TemplateLaunch *launch) {
+    uint32_t room;
+    Node *values = field_values(launch, field->name, &room);
+    if (!strcmp(field->name, "twin"))
+        read_twin(reader, line, field, launch);
+    else if (!values)
+        complain(reader, field->mark, "grid, block, cluster, shared or twin",
+                 "a launch has no field '%s'", field->name);
+    else if (values[0] || field->count > room)
+        complain(reader, field->mark, NULL, "'%s' takes %s", field->name,
+                 values[0] ? "one place in a launch" : "one value");
+    else
+        for (uint32_t i = 0; i < field->count; i++) {
+            values[i] = field->value[i];
+            check_expression(reader, line, values[i]);
+        }
+}
+
+static void read_launch(Reader *reader, const Line *line) {
+    TemplateLaunch launch = {.entry = line->said->name, .ast = line->ast};
+    if (!launch.entry) launch.entry = reader->template->name;
+    for (uint32_t i = 0; i < line->said->fields.count; i++)
+        read_field(reader, line, &line->said->fields.data[i], &launch);
+    array_push(reader->arena, &reader->template->launches, launch);
+}
+
+/* --- The whole header, in the order in which kinds need one another */
+
+static const struct Kind {
+    DirectiveKind kind;
+    bool once;
+    const char *missing; /* what is said where there is none, or NULL */
+    void (*read)(Reader *reader, const Line *line);
+} kinds[] = {
+    {DIRECTIVE_KERNEL, true, "the header has no 'kernel' line", read_kernel},
+    {DIRECTIVE_INPUT, false, NULL, read_tensor},
+    {DIRECTIVE_OUTPUT, false, "the header has no 'output' line", read_tensor},
+    {DIRECTIVE_COMPUTES, true, NULL, read_computes},
+    {DIRECTIVE_KNOB, false, NULL, read_knob},
+    {DIRECTIVE_WORKSPACE, true, NULL, read_workspace},
+    {DIRECTIVE_ARGS, true, "the header has no 'args' line", read_args},
+    {DIRECTIVE_REQUIRE, false, NULL, read_constraint},
+    {DIRECTIVE_PREFER, false, NULL, read_constraint},
+    {DIRECTIVE_LAUNCH, false, "the header has no 'launch' line", read_launch},
+};
+
+static void read_kind(Reader *reader, const struct Kind *kind) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < reader->lines.count; i++) {
+        const Line *line = &reader->lines.data[i];
+        if (line->said->kind != kind->kind) continue;
+        if (count++ && kind->once)
+            complain(reader, line->span, NULL, "the header has such a line already");
+        else
+            kind->read(reader, line);
+    }
+    if (!count && kind->missing) complain(reader, ((Span){0, 0}), NULL, "%s", kind->missing);
+}
+
+const Template *template_parse(Arena *arena, const Source *source, const char *language,
+                               Diags *diags) {
+    Template *template = arena_new(arena, Template);
+    Reader reader = {.arena = arena, .diags = diags, .source = source, .template = template};
+    uint32_t errors = diags->errors;
+    template->source = source;
+    template->language = language;
+    template->space.arena = arena;
+    template->hash = hash_text(source);
+    add_name(&reader, "sms");
+    add_name(&reader, "cpus");
+    read_lines(&reader);
+    if (diags->errors > errors) return NULL;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) read_kind(&reader, &kinds[i]);
+    reach_check(source, &template->space, diags);
+    if (space_size(&template->space) == UINT64_MAX)
+        complain(&reader, ((Span){0, 0}), NULL, "the knobs have more than 2**64 points");
+    return diags->errors > errors ? NULL : template;
+}
+
+/* --- Instances */
+
+static void add_line_directive(Text *out, const char *name) {
+    text_add(out, "#line 1 \"");
+    for (; *name; name++) {
+        if (*name == '"' || *name == '\\') text_add(out, "\\");
+        text_add_bytes(out, *name == '\n' ? "?" : name, 1);
+    }
+    text_add(out, "\"\n");
+}
+
+void template_instantiate(Text *out, const Template *template, const Point *point,
+                          const char *suffix) {
+    static const char pasting[] = "#ifndef KF_CAT\n"
+                                  "#define KF_CAT_(a, b) a##b\n"
+                                  "#define KF_CAT(a, b) KF_CAT_(a, b)\n"
+                                  "#define KF_STR_(a) #a\n"
+                                  "#define KF_STR(a) KF_STR_(a)\n"
+                                  "#endif\n";
+    const Space *space = &template->space;
+    const Source *source = template->source;
+    for (uint32_t i = 0; i < space->knob_count; i++)
+        text_printf(out, "#define %s %lld\n", space->knobs[i].key, (long long)point->value[i]);
+    text_printf(out,
+                *suffix ? "#define KF_ENTRY(name) name##%s\n" : "#define KF_ENTRY(name) name\n",
+                suffix);
+    if (strstr(source->text, "KF_CAT") || strstr(source->text, "KF_STR")) text_add(out, pasting);
+    add_line_directive(out, source->name);
+    text_add_bytes(out, source->text, source->length);
+    if (source->length && source->text[source->length - 1] != '\n') text_add(out, "\n");
+    for (uint32_t i = 0; i < space->knob_count; i++)
+        text_printf(out, "#undef %s\n", space->knobs[i].key);
+    text_add(out, "#undef KF_ENTRY\n");
+}

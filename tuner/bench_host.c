@@ -1,0 +1,213 @@
+/* The hands of a device whose memory is the host's: the oracle reads results where they lie, and a team of
+ * threads does the rest. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/bench_rig.h"
+
+static void *pointer(Address address) {
+    return (void *)(uintptr_t)address;
+}
+
+static bool prepare(Rig *rig, Why *why) {
+    (void)rig, (void)why;
+    return true;
+}
+
+static void close_hands(Rig *rig) {
+    (void)rig;
+}
+
+static bool fill(Rig *rig, uint32_t slot, Address storage, Why *why) {
+    (void)why;
+    rig_fill_host(rig, slot, pointer(storage));
+    return true;
+}
+
+/* --- bytes */
+
+typedef struct Bytes {
+    uint8_t *to;
+    const uint8_t *from; /* NULL: none */
+    size_t count, slice; /* slice: bytes a part */
+    DType dtype;
+    bool *same;          /* per part */
+} Bytes;
+
+enum { CHUNK = 4096 }; /* bytes; a multiple of every element's size */
+
+static size_t slice_begin(const Bytes *job, int64_t part) {
+    size_t begin = job->slice * (size_t)part;
+    return begin < job->count ? begin : job->count;
+}
+
+static size_t slice_length(const Bytes *job, int64_t part) {
+    size_t left = job->count - slice_begin(job, part);
+    return left < job->slice ? left : job->slice;
+}
+
+static void spread(Rig *rig, Bytes *job, void (*work)(void *context, int64_t part)) {
+    size_t parts = (size_t)team_size(rig->team);
+    job->slice = (job->count / parts / CHUNK + 1) * CHUNK;
+    team_run(rig->team, (int64_t)parts, work, job);
+}
+
+static void copy_part(void *context, int64_t part) {
+    const Bytes *job = context;
+    size_t begin = slice_begin(job, part);
+    memcpy(job->to + begin, job->from + begin, slice_length(job, part));
+}
+
+static bool copy(Rig *rig, Address to, Address from, size_t bytes, Why *why) {
+    Bytes job = {.to = pointer(to), .from = pointer(from), .count = bytes};
+    (void)why;
+    if (bytes > 0) spread(rig, &job, copy_part);
+    return true;
+}
+
+static void poison_part(void *context, int64_t part) {
+    const Bytes *job = context;
+    size_t begin = slice_begin(job, part), length = slice_length(job, part);
+    if (!job->from) memset(job->to + begin, 0xFF, length);
+    for (size_t i = begin; job->from && i < begin + length; i++) job->to[i] = (uint8_t)~job->from[i];
+}
+
+static bool poison(Rig *rig, Address to, Address golden, size_t bytes, Why *why) {
+    Bytes job = {.to = pointer(to), .from = pointer(golden), .count = bytes};
+    (void)why;
+    if (bytes > 0) spread(rig, &job, poison_part);
+    return true;
+}
+
+static bool is_nan(DType dtype, const uint8_t *bytes) {
+    return dtype_is_float(dtype) && dtype_load(dtype, bytes).real != dtype_load(dtype, bytes).real;
+}
+
+/* Bits that differ may be two NaNs. */
+static bool same_elements(DType dtype, const uint8_t *a, const uint8_t *b, size_t bytes) {
+    size_t size = dtype_info(dtype)->bytes;
+    for (size_t i = 0; i < bytes; i += size)
+        if (memcmp(a + i, b + i, size) != 0 && !(is_nan(dtype, a + i) && is_nan(dtype, b + i)))
+            return false;
+    return true;
+}
+
+static void compare_part(void *context, int64_t part) {
+    const Bytes *job = context;
+    size_t begin = slice_begin(job, part), end = begin + slice_length(job, part);
+    bool same = true;
+    for (size_t at = begin; at < end && same; at += CHUNK) {
+        size_t length = end - at < CHUNK ? end - at : CHUNK;
+        same = memcmp(job->to + at, job->from + at, length) == 0 ||
+               same_elements(job->dtype, job->to + at, job->from + at, length);
+    }
+    job->same[part] = same;
+}
+
+static bool same_bits(Rig *rig, DType dtype, Address a, Address b, int64_t count, bool *same, Why *why) {
+    int parts = team_size(rig->team);
+    Bytes job = {.to = pointer(a), .from = pointer(b), .dtype = dtype};
+    job.count = (size_t)count * dtype_info(dtype)->bytes;
+    job.same = calloc((size_t)parts, sizeof *job.same);
+    if (!job.same) return why_set(why, "out of memory");
+    spread(rig, &job, compare_part);
+    *same = true;
+    for (int i = 0; i < parts; i++) *same = *same && job.same[i];
+    free(job.same);
+    return true;
+}
+
+/* --- the oracle */
+
+/* Whole outputs are judged up to here, larger ones by this many elements, one in each of as many strata
+ * (gate.md, "Where"). */
+static const int64_t whole_limit = (int64_t)1 << 25, sample_count = (int64_t)1 << 20;
+
+typedef struct Judging {
+    Eval *eval;
+    const Tensor *tensor;
+    const uint8_t *zero;
+    uint32_t output;
+    int64_t count, step; /* elements; a stratum's size, 1: all of them */
+    int parts;
+    uint64_t seed;
+    Check *checks;       /* per part */
+} Judging;
+
+/* The listed elements, packed; where they lie, if they lie so. */
+static const uint8_t *pack(const Judging *job, const int64_t *index, int64_t count, uint8_t *room) {
+    const Tensor *tensor = job->tensor;
+    if (tensor->dense && job->step == 1) return job->zero + (size_t)index[0] * tensor->size;
+    for (int64_t i = 0; i < count; i++)
+        memcpy(room + (size_t)i * tensor->size, job->zero + tensor_offset(tensor, index[i]),
+               tensor->size);
+    return room;
+}
+
+/* Positions in a block of listed elements as positions in the output. */
+static void place(Check *check, const int64_t *index) {
+    if (check->first_wrong >= 0) check->first_wrong = index[check->first_wrong];
+    if (check->worst_bound_at >= 0) check->worst_bound_at = index[check->worst_bound_at];
+    if (check->worst_ulp_at >= 0) check->worst_ulp_at = index[check->worst_ulp_at];
+}
+
+static uint64_t mix(uint64_t x) { /* splitmix64's finaliser */
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+/* The element that stands for stratum `at`: any of it, but the very last one of all in the last. */
+static int64_t choose(const Judging *job, int64_t at) {
+    int64_t begin = at * job->step, size = job->count - begin;
+    if (size <= job->step) return job->count - 1;
+    return begin + (int64_t)(mix(job->seed ^ (uint64_t)at) % (uint64_t)job->step);
+}
+
+/* Blocks part, part + parts, part + 2 parts … of EVAL_BLOCK strata. */
+static void judge_part(void *context, int64_t part) {
+    const Judging *job = context;
+    int64_t strata = (job->count + job->step - 1) / job->step, index[EVAL_BLOCK];
+    uint8_t room[EVAL_BLOCK * sizeof(int64_t)];
+    for (int64_t at = part * EVAL_BLOCK; at < strata; at += job->parts * (int64_t)EVAL_BLOCK) {
+        int64_t count = strata - at < EVAL_BLOCK ? strata - at : EVAL_BLOCK;
+        Check check = check_none();
+        for (int64_t i = 0; i < count; i++) index[i] = job->step == 1 ? at + i : choose(job, at + i);
+        const Expected *expected =
+            job->step == 1 ? eval_range(job->eval, (int)part, job->output, at, count)
+                           : eval_gather(job->eval, (int)part, job->output, index, count);
+        check_block(expected, pack(job, index, count, room), 0, &check);
+        place(&check, index);
+        check_merge(&job->checks[part], &check);
+    }
+}
+
+static bool check_output(Rig *rig, Oracle *oracle, uint32_t output, Address zero, Check *check,
+                         Why *why) {
+    const Tensor *tensor = rig_output(rig, output);
+    Judging job = {.eval = rig_eval(rig, oracle, why), .tensor = tensor, .zero = pointer(zero)};
+    if (!job.eval) return false;
+    job.output = output;
+    job.count = type_count(tensor->type);
+    job.step = job.count <= whole_limit ? 1 : (job.count + sample_count - 1) / sample_count;
+    job.parts = team_size(rig->team);
+    job.seed = rig->setup.seed;
+    job.checks = calloc((size_t)job.parts, sizeof *job.checks);
+    if (!job.checks) return why_set(why, "out of memory");
+    for (int i = 0; i < job.parts; i++) job.checks[i] = check_none();
+    if (job.count > 0) team_run(rig->team, job.parts, judge_part, &job);
+    for (int i = 0; i < job.parts; i++) check_merge(check, &job.checks[i]);
+    free(job.checks);
+    return true;
+}
+
+const Hands hands_host = {
+    .prepare = prepare,
+    .open = prepare,
+    .close = close_hands,
+    .fill = fill,
+    .copy = copy,
+    .poison = poison,
+    .same = same_bits,
+    .check = check_output,
+};

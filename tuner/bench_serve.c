@@ -1,0 +1,158 @@
+/* The measuring worker's loop. In: a setup, then jobs. Out: an answer to each. It ends when its parent does,
+ * and by a signal when a candidate crashes it or outlasts its limit (rig_limit): the parent reads which. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "tuner/bench_wire.h"
+
+typedef struct Served {
+    Arena *arena; /* the program's */
+    Rig *rig;
+    const Device *device;
+    int index;
+    Text answer;
+} Served;
+
+static void message(Result *result, const Why *why) {
+    snprintf(result->message, sizeof result->message, "%.*s", (int)sizeof result->message - 1, why->text);
+}
+
+static Outcome judge(Rig *rig, const Mounted *mounted, const BenchJob *job, int attempt, Check *check,
+                     Why *why) {
+    Outcome outcome = OUTCOME_OK;
+    double begin = wire_now();
+    if (rig->device->imaginary) return judge_imaginary(rig, mounted, job, attempt, why);
+    if (job->judge_edges) outcome = judge_edges(rig, mounted, job, check, why);
+    if (job->judge && outcome == OUTCOME_OK)
+        outcome = judge_whole(rig, mounted, job, attempt, check, why);
+    rig->report.check_seconds += wire_now() - begin;
+    return outcome;
+}
+
+static Outcome measure(Rig *rig, Mounted *mounted, const BenchJob *job, Result *result, Why *why) {
+    double begin = wire_now();
+    Outcome outcome = time_run(rig, mounted, job, result, why);
+    rig->report.measure_seconds += wire_now() - begin;
+    return outcome;
+}
+
+static void do_job(Rig *rig, const BenchJob *job, int attempt, Result *result, Why *why) {
+    Mounted mounted;
+    *result = (Result){.resources = {-1, -1, -1, -1}, .check = check_none()};
+    Outcome outcome = mount_run(rig, &mounted, job->run, job->binaries, job->binary_count, why);
+    if (outcome == OUTCOME_OK) outcome = judge(rig, &mounted, job, attempt, &result->check, why);
+    if (outcome == OUTCOME_OK && job->budget > 0) outcome = measure(rig, &mounted, job, result, why);
+    unmount(rig, &mounted);
+    result->outcome = outcome;
+    if (outcome != OUTCOME_OK) message(result, why);
+}
+
+static void serve_job(Served *served, WireReader *reader) {
+    Arena *arena = arena_open();
+    BenchJob job;
+    Result result = {.outcome = OUTCOME_CRASH, .check = check_none()};
+    uint32_t attempt;
+    Why why = {""};
+    if (bench_get_job(arena, reader, &job, &attempt))
+        do_job(served->rig, &job, (int)attempt, &result, &why);
+    else
+        snprintf(result.message, sizeof result.message, "a damaged job came over the wire");
+    bench_put_answer(&served->answer, result.outcome, &why, &served->rig->report);
+    wire_put_bytes(&served->answer, &result, sizeof result);
+    arena_close(arena);
+}
+
+/* --- finalists */
+
+static Outcome mount_all(Rig *rig, Arena *arena, WireReader *reader, Mounted *mounted, uint32_t count,
+                         uint32_t *done, Why *why) {
+    for (*done = 0; *done < count;) {
+        BenchJob *job = arena_new(arena, BenchJob);
+        size_t length;
+        uint32_t attempt;
+        const void *bytes = wire_get_bytes(reader, &length);
+        WireReader inner = wire_reader(bytes, length);
+        if (!bytes || !bench_get_job(arena, &inner, job, &attempt)) {
+            why_set(why, "a damaged finalist came over the wire");
+            return OUTCOME_CRASH;
+        }
+        Mounted *one = &mounted[(*done)++];
+        Outcome outcome = mount_run(rig, one, job->run, job->binaries, job->binary_count, why);
+        if (outcome != OUTCOME_OK) return outcome;
+    }
+    return OUTCOME_OK;
+}
+
+static void serve_rank(Served *served, WireReader *reader) {
+    Arena *arena = arena_open();
+    Rig *rig = served->rig;
+    Why why = {""};
+    double budget = wire_get_f64(reader), begin = wire_now();
+    uint32_t count = wire_get_u32(reader), mounted_count = 0;
+    if (count > reader->left) count = 0;
+    Mounted *mounted = arena_array(arena, Mounted, count);
+    Result *results = arena_array(arena, Result, count);
+    Outcome outcome = mount_all(rig, arena, reader, mounted, count, &mounted_count, &why);
+    if (outcome == OUTCOME_OK) outcome = time_rank(rig, mounted, count, budget, results, &why);
+    for (uint32_t i = 0; i < mounted_count; i++) unmount(rig, &mounted[i]);
+    rig->report.measure_seconds += wire_now() - begin;
+    bench_put_answer(&served->answer, outcome, &why, &rig->report);
+    for (uint32_t i = 0; i < count; i++) wire_put_bytes(&served->answer, &results[i], sizeof *results);
+    arena_close(arena);
+}
+
+/* --- the loop */
+
+static void serve_setup(Served *served, WireReader *reader) {
+    BenchSetup setup;
+    const Ir *ir, *rounded;
+    BenchReport report = {0};
+    Why why = {"a damaged program came over the wire"};
+    double begin = wire_now();
+    if (bench_get_setup(served->arena, reader, &setup, &ir, &rounded))
+        served->rig = rig_open(served->arena, served->device, served->index, &setup, ir, rounded, &why);
+    if (served->rig) {
+        served->rig->report.start_seconds = wire_now() - begin;
+        report = served->rig->report;
+    }
+    bench_put_answer(&served->answer, served->rig ? OUTCOME_OK : OUTCOME_LAUNCH, &why, &report);
+}
+
+/* The kind of the answer; 0: the message makes no sense. */
+static uint32_t serve(Served *served, const Frame *frame) {
+    WireReader reader = wire_reader(frame->body.data, frame->body.length);
+    text_clear(&served->answer);
+    if (frame->kind == BENCH_SETUP && !served->rig) {
+        serve_setup(served, &reader);
+        return BENCH_READY;
+    }
+    if (frame->kind == BENCH_JOB && served->rig) {
+        serve_job(served, &reader);
+        return BENCH_RESULT;
+    }
+    if (frame->kind == BENCH_RANK && served->rig) {
+        serve_rank(served, &reader);
+        return BENCH_RANKED;
+    }
+    return 0;
+}
+
+int bench_serve(const Device *device, int index, int fd) {
+    Served served = {.arena = arena_open(), .device = device, .index = index};
+    Frame frame = {0};
+    struct rlimit no_core = {0, 0};
+    uint32_t kind = BENCH_READY;
+    setrlimit(RLIMIT_CORE, &no_core); /* crashes are expected here */
+    while (kind != 0 && wire_receive(fd, &frame, -1) == WIRE_OK) {
+        kind = serve(&served, &frame);
+        if (kind != 0 && wire_send(fd, kind, frame.id, served.answer.data, served.answer.length, -1) != WIRE_OK)
+            kind = 0;
+    }
+    if (served.rig) rig_close(served.rig);
+    text_free(&frame.body);
+    text_free(&served.answer);
+    arena_close(served.arena);
+    return kind == 0;
+}

@@ -1,0 +1,195 @@
+/* In: mounted Runs that were judged right. Out: seconds per call. The protocol: hold the device's lock, warm
+ * up until two samples agree, then take samples until the 95 % interval of their median is within half a per
+ * cent or the budget is spent. A sample is as many calls as last about a millisecond, and walks on through
+ * the buffer sets where the one before stopped, so that no set is met again before all others were.
+ *
+ * Programs that update an input in place change their data with every call. Their inputs get their first
+ * values back before each sample, outside the time, and a sample is at most DRIFT calls per set: values
+ * stay what real calls see, not the infinities or subnormals of a thousandth application. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/bench_lock.h"
+#include "tuner/bench_rig.h"
+#include "tuner/wire.h"
+
+static const double sample_seconds = 1e-3; /* event and clock resolution are 0.1 % of it */
+static const double close_enough = 0.005, agree = 0.02;
+static const double clocks_seconds = 0.05;
+enum { SAMPLES_MIN = 8, WARM_MAX = 50, DRIFT = 4 };
+
+typedef struct Series {
+    Rig *rig;
+    Mounted *mounted;
+    uint32_t at;      /* next set */
+    uint32_t repeats; /* calls a sample */
+    double samples[RESULT_SAMPLES];
+    uint32_t count;
+} Series;
+
+static bool is_in_place(const Rig *rig) {
+    for (uint32_t i = 0; i < rig->input_count; i++)
+        if (rig->ir->inputs.data[i].updated_by >= 0) return true;
+    return false;
+}
+
+/* One sample of `repeats` calls: seconds per call. */
+static Outcome measure(Series *series, uint32_t repeats, double *seconds, Why *why) {
+    Rig *rig = series->rig;
+    Mounted *mounted = series->mounted;
+    if (is_in_place(rig) && !rig_refill(rig, 0, mounted->sets, why)) return OUTCOME_CRASH;
+    rig_limit(rig->setup.run_limit);
+    Outcome outcome = rig->device->time(rig->state, mounted->run, mounted->modules,
+                                        mounted->table + series->at, mounted->sets, repeats, seconds, why);
+    rig_unlimit();
+    series->at = (series->at + repeats) % mounted->sets;
+    *seconds /= repeats;
+    return outcome;
+}
+
+static void choose_repeats(Series *series, double seconds) {
+    double repeats = seconds > 0 ? ceil(sample_seconds / seconds) : 1024;
+    if (repeats > 1024) repeats = 1024;
+    if (is_in_place(series->rig) && repeats > DRIFT * (double)series->mounted->sets)
+        repeats = DRIFT * series->mounted->sets;
+    series->repeats = repeats < 1 ? 1 : (uint32_t)repeats;
+}
+
+/* Two samples of the chosen length that agree, and on a device that was idle time to raise its clocks. */
+static bool is_warm(const Series *series, double before, double seconds, double warmed) {
+    bool short_calls = series->repeats == 1 && seconds < sample_seconds;
+    if (!series->rig->warm && warmed < clocks_seconds) return false;
+    return !short_calls && fabs(seconds - before) <= agree * seconds;
+}
+
+/* Until warm, or a fifth of the budget is spent, or the Run is hopeless. The first call of all is not looked
+ * at: it loads code. */
+static Outcome warm_up(Series *series, double budget, double give_up_over, double *seconds, Why *why) {
+    double begin = wire_now(), before;
+    series->repeats = 1;
+    Outcome outcome = measure(series, 1, seconds, why);
+    for (int i = 0; i < WARM_MAX && outcome == OUTCOME_OK; i++) {
+        before = *seconds;
+        outcome = measure(series, series->repeats, seconds, why);
+        double warmed = wire_now() - begin;
+        if (give_up_over > 0 && *seconds > give_up_over) break;
+        if (is_warm(series, before, *seconds, warmed)) break;
+        choose_repeats(series, *seconds);
+        if (series->rig->warm && warmed > budget / 5) break;
+    }
+    series->rig->warm = true;
+    return outcome;
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Median and half of its 95 % interval by order statistics. */
+static void summarise(const double *samples, uint32_t count, double *median, double *half) {
+    double sorted[RESULT_SAMPLES];
+    memcpy(sorted, samples, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, by_value);
+    double reach = 0.98 * sqrt(count), middle = (count - 1) / 2.0;
+    uint32_t low = middle > reach ? (uint32_t)floor(middle - reach) : 0;
+    uint32_t high = middle + reach < count - 1 ? (uint32_t)ceil(middle + reach) : count - 1;
+    *median = (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
+    *half = (sorted[high] - sorted[low]) / 2;
+}
+
+static void conclude(const Series *series, Result *result) {
+    result->sample_count = series->count;
+    for (uint32_t i = 0; i < series->count; i++) result->samples[i] = (float)series->samples[i];
+    summarise(series->samples, series->count, &result->time, &result->spread);
+}
+
+static bool is_settled(const Series *series) {
+    double median, half;
+    if (series->count < SAMPLES_MIN) return false;
+    summarise(series->samples, series->count, &median, &half);
+    return half <= close_enough * median;
+}
+
+static Outcome sample(Series *series, double budget, double begin, Why *why) {
+    Outcome outcome = OUTCOME_OK;
+    while (outcome == OUTCOME_OK && series->count < RESULT_SAMPLES && !is_settled(series)) {
+        if (series->count > 2 && wire_now() - begin > budget) break;
+        outcome = measure(series, series->repeats, &series->samples[series->count], why);
+        if (outcome == OUTCOME_OK) series->count++;
+    }
+    return outcome;
+}
+
+static Outcome time_locked(Series *series, const BenchJob *job, Result *result, Why *why) {
+    double begin = wire_now(), seconds = 0;
+    Outcome outcome = warm_up(series, job->budget, job->give_up_over, &seconds, why);
+    if (outcome != OUTCOME_OK) return outcome;
+    if (job->give_up_over > 0 && seconds > job->give_up_over)
+        series->samples[series->count++] = seconds;
+    else
+        outcome = sample(series, job->budget, begin, why);
+    if (outcome == OUTCOME_OK) conclude(series, result);
+    return outcome;
+}
+
+Outcome time_run(Rig *rig, Mounted *mounted, const BenchJob *job, Result *result, Why *why) {
+    Series series = {.rig = rig, .mounted = mounted};
+    if (!mount_sets(rig, mounted, why)) return OUTCOME_CRASH;
+    int lock = bench_lock(rig->device->name, rig->index);
+    Outcome outcome = time_locked(&series, job, result, why);
+    rig->device->conditions(rig->state, rig->report.conditions, sizeof rig->report.conditions);
+    bench_unlock(lock);
+    return outcome;
+}
+
+/* --- finalists */
+
+/* One sample of each, forwards in even rounds and backwards in odd ones, so that what drifts drifts for
+ * all. */
+static Outcome rank_round(Series *series, uint32_t count, uint32_t round, Why *why) {
+    Outcome outcome = OUTCOME_OK;
+    for (uint32_t i = 0; i < count && outcome == OUTCOME_OK; i++) {
+        Series *one = &series[round % 2 ? count - 1 - i : i];
+        outcome = measure(one, one->repeats, &one->samples[round], why);
+    }
+    for (uint32_t i = 0; i < count && outcome == OUTCOME_OK; i++) series[i].count = round + 1;
+    return outcome;
+}
+
+static bool all_settled(const Series *series, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        if (!is_settled(&series[i])) return false;
+    return true;
+}
+
+static Outcome rank_all(Rig *rig, Series *series, uint32_t count, double budget, Why *why) {
+    double begin = wire_now(), seconds;
+    Outcome outcome = OUTCOME_OK;
+    for (uint32_t i = 0; i < count && outcome == OUTCOME_OK; i++) {
+        int lock = bench_lock(rig->device->name, rig->index);
+        outcome = warm_up(&series[i], budget / count, 0, &seconds, why);
+        bench_unlock(lock);
+    }
+    for (uint32_t round = 0; round < RESULT_SAMPLES && outcome == OUTCOME_OK; round++) {
+        if (round > 2 && (wire_now() - begin > budget || all_settled(series, count))) break;
+        int lock = bench_lock(rig->device->name, rig->index);
+        outcome = rank_round(series, count, round, why);
+        bench_unlock(lock);
+    }
+    return outcome;
+}
+
+Outcome time_rank(Rig *rig, Mounted *mounted, uint32_t count, double budget, Result *results, Why *why) {
+    Series *series = calloc(count + 1, sizeof *series);
+    Outcome outcome = series ? OUTCOME_OK : OUTCOME_CRASH;
+    for (uint32_t i = 0; i < count && outcome == OUTCOME_OK; i++) {
+        series[i] = (Series){.rig = rig, .mounted = &mounted[i]};
+        if (!mount_sets(rig, &mounted[i], why)) outcome = OUTCOME_CRASH;
+    }
+    if (outcome == OUTCOME_OK) outcome = rank_all(rig, series, count, budget, why);
+    for (uint32_t i = 0; i < count && outcome == OUTCOME_OK; i++) conclude(&series[i], &results[i]);
+    free(series);
+    return outcome;
+}

@@ -1,0 +1,378 @@
+/* The host's CPUs as a device. In: C text with entries `void NAME(void *const *args, int64_t part, int64_t
+ * parts)`, args[i] pointing at the value of parameter i. Out: shared objects that a team of threads runs,
+ * part by part. Addresses are pointers. A kernel that faults ends the process it runs in: the bench's
+ * worker is there for that.
+ *
+ * Memory: every allocation ends at the end of a page with an inaccessible page behind, so that an access
+ * behind a tensor faults. Large ones are asked to be huge pages. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <gnu/libc-version.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "compiler/base/parallel.h"
+#include "tuner/device.h"
+#include "tuner/elf_code.h"
+#include "tuner/host.h"
+#include "tuner/hostcc.h"
+#include "tuner/jobs.h"
+
+enum { PAGE = 4096, HUGE_PAGE = 2 << 20, ARGS_MAX = 1024, PARTS_MAX = 1024 };
+
+typedef void Entry(void *const *args, int64_t part, int64_t parts);
+
+typedef struct Block { /* an allocation */
+    struct Block *next;
+    Address address;
+    char *mapping;
+    size_t length;
+} Block;
+
+struct DeviceState {
+    Team *team;
+    Block *blocks;
+    int64_t room; /* bytes that may still be allocated */
+};
+
+struct Module {
+    void *library;
+    int fd; /* kept while loaded: dlopen knows libraries by path, and the number is in it */
+};
+
+/* --- identity */
+
+static int count(Why *why) {
+    HostCompiler compiler;
+    return hostcc_find(&compiler, why) ? 1 : 0;
+}
+
+static bool identify(int index, bool start, DeviceIdentity *identity, Why *why) {
+    HostCompiler compiler;
+    char model[96];
+    (void)start;
+    *identity = (DeviceIdentity){0};
+    if (index != 0) return why_set(why, "there is one cpu device, cpu:0");
+    if (!hostcc_find(&compiler, why) || !hostcc_version(&compiler, why)) return false;
+    Text options = {0};
+    hostcc_options(&compiler, &options);
+    host_model(model, sizeof model);
+    identity->sms = parallel_cpus();
+    identity->threads_per_block = PARTS_MAX;
+    identity->memory = host_memory();
+    identity->cache = host_cache();
+    snprintf(identity->arch, sizeof identity->arch, "%s", host_arch());
+    snprintf(identity->title, sizeof identity->title, "%.64s (cpu, %s, %d CPU%s)", model, identity->arch,
+             identity->sms, identity->sms == 1 ? "" : "s");
+    snprintf(identity->software, sizeof identity->software, "%s, glibc %s", compiler.version,
+             gnu_get_libc_version());
+    snprintf(identity->compiler, sizeof identity->compiler, "%s, options %016llx", compiler.version,
+             (unsigned long long)XXH3_64bits(options.data, options.length));
+    snprintf(identity->key, sizeof identity->key, "cpu %s %s cpus=%d glibc=%s", model, identity->arch,
+             identity->sms, gnu_get_libc_version());
+    text_free(&options);
+    return true;
+}
+
+/* --- compiling */
+
+static bool warm(Why *why) {
+    HostCompiler compiler;
+    return hostcc_find(&compiler, why);
+}
+
+static Outcome compile(const CompileUnit *unit, const DeviceIdentity *identity, Text *binary, Why *why) {
+    HostCompiler compiler;
+    if (!hostcc_find(&compiler, why)) return OUTCOME_COMPILE;
+    compiler.clang = strncmp(identity->compiler, "clang", 5) == 0;
+    return hostcc_compile(&compiler, unit->source, unit->fast_math, binary, why);
+}
+
+static bool resources(const void *binary, size_t size, const char *entry, Resources *out,
+                      uint64_t *machine_code) {
+    (void)entry; /* a unit's entries share their helpers: the whole object counts */
+    *out = (Resources){-1, -1, -1, -1};
+    return elf_code_hash(binary, size, machine_code);
+}
+
+/* --- memory */
+
+static DeviceState *open(int index, bool current, Why *why) {
+    (void)index, (void)current;
+    DeviceState *state = calloc(1, sizeof *state);
+    if (state) state->team = team_open(parallel_cpus());
+    if (state && state->team) {
+        state->room = jobs_memory("") / 10 * 9;
+        return state;
+    }
+    free(state);
+    why_set(why, "out of memory");
+    return NULL;
+}
+
+static void drop(DeviceState *state, Block **link) {
+    Block *block = *link;
+    *link = block->next;
+    state->room += (int64_t)block->length;
+    munmap(block->mapping, block->length);
+    free(block);
+}
+
+static void close_state(DeviceState *state) {
+    if (!state) return;
+    while (state->blocks) drop(state, &state->blocks);
+    team_close(state->team);
+    free(state);
+}
+
+static size_t round_up(size_t size, size_t unit) {
+    return (size + unit - 1) / unit * unit;
+}
+
+/* Maps `size` bytes (whole pages) with a fence behind. NULL: no memory. */
+static char *map_fenced(size_t size, char **mapping, size_t *length) {
+    size_t unit = size >= HUGE_PAGE ? HUGE_PAGE : PAGE;
+    *length = size + unit + PAGE;
+    *mapping = mmap(NULL, *length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (*mapping == MAP_FAILED) return NULL;
+    char *start = (char *)round_up((size_t)*mapping, unit);
+    if (size == 0 || mprotect(start, size, PROT_READ | PROT_WRITE) == 0) {
+        if (unit == HUGE_PAGE) madvise(start, size, MADV_HUGEPAGE);
+        return start;
+    }
+    munmap(*mapping, *length);
+    return NULL;
+}
+
+static bool allocate(DeviceState *state, size_t bytes, Address *address, Why *why) {
+    Block *block = calloc(1, sizeof *block);
+    size_t size = round_up(bytes, PAGE);
+    if (!block || bytes > PTRDIFF_MAX / 2 || (int64_t)size > state->room) {
+        free(block);
+        return why_set(why, "%zu MiB of memory are needed, %lld MiB are free", bytes >> 20,
+                       (long long)state->room >> 20);
+    }
+    char *start = map_fenced(size, &block->mapping, &block->length);
+    if (!start) {
+        free(block);
+        return why_set(why, "cannot map %zu MiB: %s", bytes >> 20, strerror(errno));
+    }
+    *address = block->address = (Address)(uintptr_t)(start + size - bytes);
+    block->next = state->blocks;
+    state->blocks = block;
+    state->room -= (int64_t)block->length;
+    return true;
+}
+
+static void release(DeviceState *state, Address address) {
+    for (Block **link = &state->blocks; *link; link = &(*link)->next)
+        if ((*link)->address == address) {
+            drop(state, link);
+            return;
+        }
+}
+
+static bool upload(DeviceState *state, Address to, const void *from, size_t bytes, Why *why) {
+    (void)state, (void)why;
+    if (bytes > 0) memcpy((void *)(uintptr_t)to, from, bytes);
+    return true;
+}
+
+static bool download(DeviceState *state, void *to, Address from, size_t bytes, Why *why) {
+    (void)state, (void)why;
+    if (bytes > 0) memcpy(to, (const void *)(uintptr_t)from, bytes);
+    return true;
+}
+
+/* --- modules */
+
+static bool fill(int fd, const char *bytes, size_t size) {
+    for (size_t done = 0; done < size;) {
+        ssize_t written = write(fd, bytes + done, size - done);
+        if (written < 0 && errno != EINTR) return false;
+        if (written > 0) done += (size_t)written;
+    }
+    return true;
+}
+
+static void unload(DeviceState *state, Module *module) {
+    (void)state;
+    if (!module) return;
+    if (module->library) dlclose(module->library);
+    if (module->fd >= 0) close(module->fd);
+    free(module);
+}
+
+static Module *load(DeviceState *state, const void *binary, size_t size, Why *why) {
+    char path[64];
+    Module *module = calloc(1, sizeof *module);
+    if (!module) return why_set(why, "out of memory"), NULL;
+    module->fd = memfd_create("kfuse-kernel", MFD_CLOEXEC);
+    if (module->fd < 0 || !fill(module->fd, binary, size)) {
+        why_set(why, "no memory for a kernel: %s", strerror(errno));
+        unload(state, module);
+        return NULL;
+    }
+    snprintf(path, sizeof path, "/proc/self/fd/%d", module->fd);
+    module->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (module->library) return module;
+    why_set(why, "cannot load a kernel: %s", dlerror());
+    unload(state, module);
+    return NULL;
+}
+
+/* --- running */
+
+typedef struct Call {
+    Entry *entry;
+    int64_t parts;
+    void *args[ARGS_MAX];
+    union {
+        Address address;
+        int64_t i64;
+        int32_t i32;
+        float f32;
+        double f64;
+    } values[ARGS_MAX];
+} Call;
+
+static bool aligned(const Launch *launch, const Address *buffers) {
+    for (uint32_t i = 0; i < launch->arg_count; i++)
+        if (launch->args[i].kind == ARG_BUFFER &&
+            buffers[launch->args[i].buffer] % launch->alignment != 0)
+            return false;
+    return true;
+}
+
+static void set_args(Call *call, const Launch *launch, const Address *buffers) {
+    for (uint32_t i = 0; i < launch->arg_count; i++) {
+        const Arg *arg = &launch->args[i];
+        call->args[i] = &call->values[i];
+        switch (arg->kind) {
+        case ARG_BUFFER: call->values[i].address = buffers[arg->buffer]; break;
+        case ARG_I64: call->values[i].i64 = arg->value.whole; break;
+        case ARG_I32: call->values[i].i32 = (int32_t)arg->value.whole; break;
+        case ARG_F32: call->values[i].f32 = (float)arg->value.real; break;
+        case ARG_F64: call->values[i].f64 = arg->value.real; break;
+        }
+    }
+}
+
+static bool prepare(Call *call, const Launch *launch, Module *const *modules, const Address *buffers,
+                    Why *why) {
+    bool scalar = launch->twin && launch->alignment > 1 && !aligned(launch, buffers);
+    const char *name = scalar ? launch->twin : launch->entry;
+    if (launch->arg_count > ARGS_MAX)
+        return why_set(why, "%u arguments, %d are possible", launch->arg_count, ARGS_MAX);
+    void *symbol = dlsym(modules[launch->module]->library, name);
+    if (!symbol) return why_set(why, "the kernel has no entry '%.100s'", name);
+    memcpy(&call->entry, &symbol, sizeof symbol);
+    call->parts = launch->block[0] < 1 ? 1 : launch->block[0];
+    set_args(call, launch, buffers);
+    return true;
+}
+
+static void run_part(void *context, int64_t part) {
+    const Call *call = context;
+    call->entry(call->args, part, call->parts);
+}
+
+static void run_call(DeviceState *state, Call *call) {
+    if (call->parts == 1)
+        call->entry(call->args, 0, 1);
+    else
+        team_run(state->team, call->parts, run_part, call);
+}
+
+static bool is_empty(const Launch *launch) {
+    return launch->grid[0] == 0 || launch->grid[1] == 0 || launch->grid[2] == 0;
+}
+
+static Outcome launch_run(DeviceState *state, const Run *run, Module *const *modules,
+                          const Address *buffers, void *stream, Why *why) {
+    Call call;
+    (void)stream;
+    for (uint32_t i = 0; i < run->launches.count; i++) {
+        const Launch *launch = &run->launches.data[i];
+        if (is_empty(launch)) continue;
+        if (!prepare(&call, launch, modules, buffers, why)) return OUTCOME_LAUNCH;
+        run_call(state, &call);
+    }
+    return OUTCOME_OK;
+}
+
+static Outcome finish(DeviceState *state, Why *why) {
+    (void)state, (void)why;
+    return OUTCOME_OK;
+}
+
+static double now(void) {
+    struct timespec time_now;
+    clock_gettime(CLOCK_MONOTONIC, &time_now);
+    return (double)time_now.tv_sec + 1e-9 * (double)time_now.tv_nsec;
+}
+
+/* Entries are looked up once; between calls only the addresses change. */
+static Outcome time_run(DeviceState *state, const Run *run, Module *const *modules,
+                        const Address *const *buffers, uint32_t sets, uint32_t repeats,
+                        double *seconds, Why *why) {
+    uint32_t count_calls = 0;
+    Call *calls = calloc(run->launches.count + 1, sizeof *calls);
+    const Launch **launches = calloc(run->launches.count + 1, sizeof *launches);
+    Outcome outcome = calls && launches ? OUTCOME_OK : OUTCOME_LAUNCH;
+    for (uint32_t i = 0; i < run->launches.count && outcome == OUTCOME_OK; i++) {
+        const Launch *launch = &run->launches.data[i];
+        if (is_empty(launch)) continue;
+        launches[count_calls] = launch;
+        if (!prepare(&calls[count_calls++], launch, modules, buffers[0], why))
+            outcome = OUTCOME_LAUNCH;
+    }
+    double begin = now();
+    for (uint32_t r = 0; r < repeats && outcome == OUTCOME_OK; r++)
+        for (uint32_t i = 0; i < count_calls; i++) {
+            set_args(&calls[i], launches[i], buffers[r % sets]);
+            run_call(state, &calls[i]);
+        }
+    *seconds = now() - begin;
+    free(calls);
+    free(launches);
+    return outcome;
+}
+
+static void conditions(DeviceState *state, char *text, size_t size) {
+    (void)state;
+    if (size > 0) text[0] = 0;
+}
+
+const Device device_cpu = {
+    .name = "cpu",
+    .language = "c",
+    .host_exclusive = true,
+    .fenced = true,
+    .accuracy = ACCURACY_C,
+    .count = count,
+    .identify = identify,
+    .warm = warm,
+    .compile = compile,
+    .resources = resources,
+    .open = open,
+    .close = close_state,
+    .allocate = allocate,
+    .release = release,
+    .upload = upload,
+    .download = download,
+    .load = load,
+    .unload = unload,
+    .launch = launch_run,
+    .finish = finish,
+    .time = time_run,
+    .oracle = NULL,
+    .conditions = conditions,
+};
