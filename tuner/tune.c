@@ -1,9 +1,10 @@
-/* In: a template bound to shapes, an oracle, options. Out: candidates with what became of them, and a winner.
+/* In: a template bound to shapes, an oracle, options. Out: candidates with what became of them, and
+ * a winner.
  *
- * The idea: one loop that keeps three things busy: the search (ask), the compile workers (units of a few
- * points), the bench (one candidate at a time). Where timings share the compilers' cores, compiling ends before
- * measuring begins. Finalists, the eager chain and the roof are then timed in turn, paired, and only that
- * decides. */
+ * The idea: one loop that keeps three things busy: the search (ask), the compile workers (units of
+ * a few points), the bench (one candidate at a time). Where timings share the compilers' cores,
+ * compiling ends before measuring begins. Finalists, the eager chain and the roof are then timed in
+ * turn, paired, and only that decides. */
 #include "tuner/tuning.h"
 
 #include <math.h>
@@ -45,7 +46,8 @@ void tuning_fail(Tuning *t, Candidate *c, Outcome outcome, const char *message) 
 /* Why to stop now, or NULL. */
 static const char *stop(const Tuning *t) {
     if (tuning_interrupted(t)) return "interrupted";
-    if (t->best > 0 && tuning_left(t) < 0.15 * t->options->budget) return "the time budget was used up";
+    if (t->best > 0 && tuning_left(t) < 0.15 * t->options->budget)
+        return "the time budget was used up";
     double roof = tuning_roof(t);
     if (t->best > 0 && roof > 0 && t->finished >= t->options->minimum && t->finished < t->total &&
         t->best <= roof * ROOF_MARGIN)
@@ -63,15 +65,19 @@ static void loop(Tuning *t) {
     const Device *device = t->problem->device;
     while (!(t->tuned->stopped = stop(t))) {
         Compiled compiled;
-        if (t->pool && device->host_exclusive && t->ready.count > 0 && tuning_left(t) < COMPILE_SHARE * t->options->budget)
+        if (t->pool && device->host_exclusive && t->ready.count > 0 &&
+            tuning_left(t) < COMPILE_SHARE * t->options->budget)
             stop_compiling(t);
         bool compiling = t->pool && pool_pending(t->pool) > 0;
         bool may_measure = !compiling || !device->host_exclusive;
-        if (compiling && pool_wait(t->pool, 0, -1, &compiled)) tuning_compiled(t, &compiled);
-        else if (may_measure && tuning_measure_next(t)) continue;
+        if (compiling && pool_wait(t->pool, 0, -1, &compiled))
+            tuning_compiled(t, &compiled);
+        else if (may_measure && tuning_measure_next(t))
+            continue;
         else if (compiling) {
             if (pool_wait(t->pool, 0.05, -1, &compiled)) tuning_compiled(t, &compiled);
-        } else break;
+        } else
+            break;
     }
 }
 
@@ -80,7 +86,8 @@ static void open_search(Tuning *t) {
     const Space *space = &t->problem->template->space;
     Bindings bindings = t->problem->plans[0]->bindings;
     uint64_t *indices;
-    uint32_t allowed = space_allowed(space, bindings, o->sensible, t->arena, 1 << 16, o->seed, &indices);
+    uint32_t allowed =
+        space_allowed(space, bindings, o->sensible, t->arena, 1 << 16, o->seed, &indices);
     t->total = o->only ? 1 : o->trials && o->trials < allowed ? o->trials : allowed;
     t->strategy = o->strategy ? o->strategy : strategy_auto(allowed, t->total);
     SearchProblem problem = {space, bindings, o->sensible, o->seed, t->total};
@@ -103,8 +110,10 @@ static bool open_workers(Tuning *t, Why *why) {
 }
 
 static void first_units(Tuning *t) {
-    if (t->options->only) tuning_ask_only(t);
-    else tuning_ask(t);
+    if (t->options->only)
+        tuning_ask_only(t);
+    else
+        tuning_ask(t);
     tuning_submit(t);
 }
 
@@ -119,14 +128,17 @@ static void fill_twins(Tuning *t) {
     }
 }
 
-bool tune(Arena *arena, const TuneProblem *problem, const TuneOptions *options, Tuned *tuned, Why *why) {
-    Tuning t = {.arena = arena, .problem = problem, .options = options, .tuned = tuned, .began = now()};
+bool tune(Arena *arena, const TuneProblem *problem, const TuneOptions *options, Tuned *tuned,
+          Why *why) {
+    Tuning t = {
+        .arena = arena, .problem = problem, .options = options, .tuned = tuned, .began = now()};
     *tuned = (Tuned){.winner = -1, .tie = -1};
     tuned->companions = arena_array(arena, Result, problem->companion_count + 1);
     t.companion_binaries = arena_array(arena, Binary *, problem->companion_count + 1);
     t.companion_missing = arena_array(arena, uint32_t, problem->companion_count + 1);
     for (uint32_t i = 0; i < problem->companion_count; i++)
-        t.companion_binaries[i] = arena_array(arena, Binary, problem->companions[i].source_count + 1);
+        t.companion_binaries[i] =
+            arena_array(arena, Binary, problem->companions[i].source_count + 1);
     open_search(&t);
     tuning_load(&t);
     bool ok = open_workers(&t, why);

@@ -1,12 +1,12 @@
-/* In: points of the search. Out: candidates with a binary, ready to measure, or with the reason why not. Points are
- * compiled a few to a unit; a unit that fails is tried one by one. */
+/* In: points of the search. Out: candidates with a binary, ready to measure, or with the reason why
+ * not. Points are compiled a few to a unit; a unit that fails is tried one by one. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tuner/tuning.h"
 
-/* A unit of 3 to 6 small kernels costs a third of as many single ones (48 kernels on 16 processes: 0.27 s alone,
- * 0.17 s by threes). */
+/* A unit of 3 to 6 small kernels costs a third of as many single ones (48 kernels on 16 processes:
+ * 0.27 s alone, 0.17 s by threes). */
 enum { UNIT_POINTS = 4 };
 
 /* A new candidate; false where it is already decided (known from the store, or infeasible). */
@@ -14,7 +14,9 @@ static bool add_candidate(Tuning *t, const Point *point) {
     const TuneProblem *p = t->problem;
     Text label = {0};
     point_print(&label, &p->template->space, point, ",");
-    Candidate c = {.point = *point, .twin_of = -1, .label = arena_copy(t->arena, text_string(&label), label.length)};
+    Candidate c = {.point = *point,
+                   .twin_of = -1,
+                   .label = arena_copy(t->arena, text_string(&label), label.length)};
     text_free(&label);
     array_push(t->arena, &t->tuned->candidates, c);
     Candidate *added = tuning_candidate(t, t->tuned->candidates.count - 1);
@@ -40,7 +42,8 @@ void tuning_ask(Tuning *t) {
     Unit unit = {0};
     Point point;
     while (t->tuned->candidates.count < t->total && t->strategy->ask(t->search, &point)) {
-        if (add_candidate(t, &point)) array_push(t->arena, &unit.members, t->tuned->candidates.count - 1);
+        if (add_candidate(t, &point))
+            array_push(t->arena, &unit.members, t->tuned->candidates.count - 1);
         /* The analytic default compiles alone: the bench can begin with it. */
         if (t->tuned->candidates.count > 1 && unit.members.count < UNIT_POINTS) continue;
         add_unit(t, &unit);
@@ -66,9 +69,13 @@ static void unit_source(Text *out, const Tuning *t, const Unit *unit) {
 static void submit_unit(Tuning *t, uint32_t index) {
     const Unit *unit = &t->units.data[index];
     Text source = {0};
-    if (unit->members.count > 0) unit_source(&source, t, unit);
-    else text_add(&source, t->problem->companions[unit->companion].sources[unit->module]);
-    pool_submit(t->pool, index, &(CompileUnit){text_string(&source), t->problem->template->name, t->problem->fast_math});
+    if (unit->members.count > 0)
+        unit_source(&source, t, unit);
+    else
+        text_add(&source, t->problem->companions[unit->companion].sources[unit->module]);
+    pool_submit(
+        t->pool, index,
+        &(CompileUnit){text_string(&source), t->problem->template->name, t->problem->fast_math});
     text_free(&source);
 }
 
@@ -89,8 +96,9 @@ static bool same_launch(const Run *a, const Run *b) {
     if (a->launches.count != b->launches.count) return false;
     for (uint32_t i = 0; i < a->launches.count; i++) {
         const Launch *x = &a->launches.data[i], *y = &b->launches.data[i];
-        if (memcmp(x->grid, y->grid, sizeof x->grid) || memcmp(x->block, y->block, sizeof x->block) ||
-            x->shared != y->shared || x->cluster != y->cluster)
+        if (memcmp(x->grid, y->grid, sizeof x->grid) ||
+            memcmp(x->block, y->block, sizeof x->block) || x->shared != y->shared ||
+            x->cluster != y->cluster)
             return false;
     }
     return true;
@@ -100,7 +108,8 @@ static int32_t find_twin(const Tuning *t, const Candidate *c) {
     for (uint32_t i = 0; i < t->tuned->candidates.count; i++) {
         const Candidate *other = &t->tuned->candidates.data[i];
         if (other == c || other->twin_of >= 0 || !other->binary.bytes) continue;
-        if (other->result.machine_code == c->result.machine_code && same_launch(&other->run, &c->run))
+        if (other->result.machine_code == c->result.machine_code &&
+            same_launch(&other->run, &c->run))
             return (int32_t)i;
     }
     return -1;
@@ -110,8 +119,10 @@ static bool fits(const DeviceIdentity *identity, const Candidate *c) {
     const Launch *launch = &c->run.launches.data[0];
     int64_t threads = (int64_t)launch->block[0] * launch->block[1] * launch->block[2];
     const Resources *r = &c->result.resources;
-    return (identity->registers_per_block <= 0 || r->registers * threads <= identity->registers_per_block) &&
-           (identity->shared_per_block <= 0 || r->shared_bytes + launch->shared <= identity->shared_per_block);
+    return (identity->registers_per_block <= 0 ||
+            r->registers * threads <= identity->registers_per_block) &&
+           (identity->shared_per_block <= 0 ||
+            r->shared_bytes + launch->shared <= identity->shared_per_block);
 }
 
 void tuning_accept(Tuning *t, uint32_t index, Binary binary) {
@@ -119,14 +130,15 @@ void tuning_accept(Tuning *t, uint32_t index, Binary binary) {
     Candidate *c = tuning_candidate(t, index);
     c->compiled = true;
     if (c->run.launches.count > 0)
-        p->device->resources(binary.bytes, binary.size, c->run.launches.data[0].entry, &c->result.resources,
-                             &c->result.machine_code);
+        p->device->resources(binary.bytes, binary.size, c->run.launches.data[0].entry,
+                             &c->result.resources, &c->result.machine_code);
     c->twin_of = find_twin(t, c);
     c->binary = binary;
     if (c->twin_of >= 0) return; /* its result is filled in at the end */
     t->tuned->distinct++;
     if (c->run.launches.count > 0 && !fits(p->identity, c)) {
-        tuning_fail(t, c, OUTCOME_INFEASIBLE, "needs more registers or shared memory than a block has");
+        tuning_fail(t, c, OUTCOME_INFEASIBLE,
+                    "needs more registers or shared memory than a block has");
         return;
     }
     array_push(t->arena, &t->ready, index);
@@ -150,9 +162,11 @@ void tuning_compiled(Tuning *t, Compiled *compiled) {
         companion_compiled(t, &unit, binary);
     } else if (binary.bytes) {
         t->tuned->compiled += unit.members.count;
-        for (uint32_t i = 0; i < unit.members.count; i++) tuning_accept(t, unit.members.data[i], binary);
+        for (uint32_t i = 0; i < unit.members.count; i++)
+            tuning_accept(t, unit.members.data[i], binary);
     } else if (unit.members.count == 1) {
-        tuning_fail(t, tuning_candidate(t, unit.members.data[0]), compiled->outcome, compiled->message);
+        tuning_fail(t, tuning_candidate(t, unit.members.data[0]), compiled->outcome,
+                    compiled->message);
     } else { /* one bad member fails them all: one by one */
         for (uint32_t i = 0; i < unit.members.count; i++) {
             Unit alone = {0};
@@ -162,4 +176,3 @@ void tuning_compiled(Tuning *t, Compiled *compiled) {
         }
     }
 }
-

@@ -1,5 +1,6 @@
-/* In: measured candidates. Out: the winner. Finalists, the eager chain and the roof are timed in turn, paired, and
- * only that decides; inside the noise a fixed rule does, so that ties do not flip from run to run. */
+/* In: measured candidates. Out: the winner. Finalists, the eager chain and the roof are timed in
+ * turn, paired, and only that decides; inside the noise a fixed rule does, so that ties do not flip
+ * from run to run. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,8 @@ Candidate **tuning_right(Tuning *t, uint32_t *count) {
     *count = 0;
     for (uint32_t i = 0; i < t->tuned->candidates.count; i++) {
         Candidate *c = tuning_candidate(t, i);
-        if (c->done && c->result.outcome == OUTCOME_OK && c->twin_of < 0 && c->result.time > 0) list[(*count)++] = c;
+        if (c->done && c->result.outcome == OUTCOME_OK && c->twin_of < 0 && c->result.time > 0)
+            list[(*count)++] = c;
     }
     qsort(list, *count, sizeof *list, by_time);
     return list;
@@ -48,8 +50,9 @@ static double paired_ratio(const Result *a, const Result *b, double *half) {
     return ratios[n / 2];
 }
 
-/* Finalists in order of preference: the analytic default, then the order in which they were asked for. The
- * fastest wins unless one before it is inside the noise of the pair: a fixed rule, so that ties do not flip. */
+/* Finalists in order of preference: the analytic default, then the order in which they were asked
+ * for. The fastest wins unless one before it is inside the noise of the pair: a fixed rule, so that
+ * ties do not flip. */
 static void decide(Tuning *t, Candidate **finalists, uint32_t count) {
     uint32_t best = 0;
     for (uint32_t i = 1; i < count; i++)
@@ -68,7 +71,8 @@ static void decide(Tuning *t, Candidate **finalists, uint32_t count) {
     }
     t->tuned->winner = (int32_t)(finalists[chosen] - t->tuned->candidates.data);
     if (t->tuned->tie >= 0)
-        t->tuned->tie_ratio = tuning_candidate(t, (uint32_t)t->tuned->tie)->result.time / finalists[chosen]->result.time;
+        t->tuned->tie_ratio = tuning_candidate(t, (uint32_t)t->tuned->tie)->result.time /
+                              finalists[chosen]->result.time;
 }
 
 void tuning_rank(Tuning *t) {
@@ -79,22 +83,26 @@ void tuning_rank(Tuning *t) {
     Result results[FINALISTS + 8] = {0};
     if (count == 0) return;
     for (uint32_t i = 0; i < count && n < FINALISTS; i++)
-        if (list[i]->measured && list[i]->result.time <= FINAL_RATIO * list[0]->result.time) finalists[n++] = list[i];
+        if (list[i]->measured && list[i]->result.time <= FINAL_RATIO * list[0]->result.time)
+            finalists[n++] = list[i];
     for (uint32_t i = 0; i < n; i++) ids[i] = (uint64_t)(finalists[i] - t->tuned->candidates.data);
     uint32_t total = n;
     for (uint32_t i = 0; i < t->problem->companion_count && i < 8; i++)
         if (t->tuned->companions[i].outcome == OUTCOME_OK) ids[total++] = COMPANION_ID + i;
     double budget = fmax(0.05, fmin(0.1 * t->options->budget, tuning_left(t)));
-    if (n > 0 && !tuning_interrupted(t) && bench_rank(t->bench, ids, total, budget, results, &t->why)) {
+    if (n > 0 && !tuning_interrupted(t) &&
+        bench_rank(t->bench, ids, total, budget, results, &t->why)) {
         for (uint32_t i = 0; i < total; i++) {
-            Result *into = i < n ? &finalists[i]->result : &t->tuned->companions[ids[i] - COMPANION_ID];
+            Result *into =
+                i < n ? &finalists[i]->result : &t->tuned->companions[ids[i] - COMPANION_ID];
             into->time = results[i].time;
             into->spread = results[i].spread;
             into->sample_count = results[i].sample_count;
             memcpy(into->samples, results[i].samples, sizeof into->samples);
         }
     }
-    if (n > 0) decide(t, finalists, n);
-    else t->tuned->winner = (int32_t)(list[0] - t->tuned->candidates.data);
+    if (n > 0)
+        decide(t, finalists, n);
+    else
+        t->tuned->winner = (int32_t)(list[0] - t->tuned->candidates.data);
 }
-

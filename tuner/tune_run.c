@@ -48,4 +48,3 @@ bool tune_run(Arena *arena, const Template *template, const Plan *plan, const Po
     }
     return true;
 }
-

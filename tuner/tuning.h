@@ -30,7 +30,6 @@ typedef struct Tuning {
     Why why;
 } Tuning;
 
-
 enum { COMPANION_ID = 1 << 24 }; /* job ids of companions; candidates use their index */
 
 static inline Candidate *tuning_candidate(Tuning *t, uint32_t index) {
@@ -43,15 +42,16 @@ void tuning_finish(Tuning *t, Candidate *candidate);
 void tuning_fail(Tuning *t, Candidate *candidate, Outcome outcome, const char *message);
 
 /* tune_compile.c: points to units, units to workers, binaries to candidates. */
-void tuning_ask(Tuning *t);            /* asks for all points and makes units of them */
-void tuning_ask_only(Tuning *t);       /* options->only */
-void tuning_submit(Tuning *t);         /* companions' units too; all to the pool */
+void tuning_ask(Tuning *t);      /* asks for all points and makes units of them */
+void tuning_ask_only(Tuning *t); /* options->only */
+void tuning_submit(Tuning *t);   /* companions' units too; all to the pool */
 void tuning_compiled(Tuning *t, Compiled *compiled);
 void tuning_accept(Tuning *t, uint32_t candidate, Binary binary);
 
 /* tune_measure.c */
-bool tuning_measure_next(Tuning *t);   /* one thing that can be measured; false if there is none yet */
-double tuning_roof(const Tuning *t);   /* seconds of the roof's kernel; 0: unknown */
+bool tuning_measure_next(
+    Tuning *t); /* one thing that can be measured; false if there is none yet */
+double tuning_roof(const Tuning *t); /* seconds of the roof's kernel; 0: unknown */
 
 /* tune_rank.c */
 void tuning_rank(Tuning *t);
@@ -59,7 +59,7 @@ void tuning_rank(Tuning *t);
 Candidate **tuning_right(Tuning *t, uint32_t *count);
 
 /* tune_stored.c */
-bool tuning_load(Tuning *t);           /* another shape of this bucket answers: nothing will be compiled */
+bool tuning_load(Tuning *t); /* another shape of this bucket answers: nothing will be compiled */
 const StoredTrial *tuning_known(const Tuning *t, const char *label);
 void tuning_keep(Tuning *t);
 
