@@ -9,8 +9,9 @@
  *     if (kf_tune(program, NULL, &kernel) != KF_OK) …
  *     kf_launch(kernel, inputs, outputs, stream);
  *
- * No function exits, prints or keeps global state; two threads may each use a session of their own. What
- * goes wrong is a KfStatus with a message in the session. Objects are closed in reverse order of opening. */
+ * No function exits, prints or keeps global state; two threads may each use a session of their own.
+ * What goes wrong is a KfStatus with a message in the session. Objects are closed in reverse order
+ * of opening. */
 #ifndef KFUSE_H
 #define KFUSE_H
 
@@ -33,17 +34,24 @@ extern "C" {
 /* Also the command line's exit codes. */
 typedef enum KfStatus {
     KF_OK = 0,
-    KF_INPUT = 1,         /* the program, a shape, a type or a file is wrong */
-    KF_USAGE = 2,         /* the call is wrong: a NULL, an unknown option value */
-    KF_NO_KERNEL = 3,     /* no working kernel: none covers the program, or every candidate failed */
-    KF_ENVIRONMENT = 4,   /* no device, no compiler, no driver: the message says what to install */
+    KF_INPUT = 1,       /* the program, a shape, a type or a file is wrong */
+    KF_USAGE = 2,       /* the call is wrong: a NULL, an unknown option value */
+    KF_NO_KERNEL = 3,   /* no working kernel: none covers the program, or every candidate failed */
+    KF_ENVIRONMENT = 4, /* no device, no compiler, no driver: the message says what to install */
     KF_INTERRUPTED = 130, /* kf_session_interrupt; what was found so far is kept */
 } KfStatus;
 
 typedef enum KfType {
     KF_PLAIN_TYPE, /* the problem's plain type; f32 where that is not given */
-    KF_BOOL, KF_U8, KF_I8, KF_I32, KF_I64,
-    KF_F16, KF_BF16, KF_F32, KF_F64,
+    KF_BOOL,
+    KF_U8,
+    KF_I8,
+    KF_I32,
+    KF_I64,
+    KF_F16,
+    KF_BF16,
+    KF_F32,
+    KF_F64,
 } KfType;
 
 enum { KF_RANK_MAX = 8, KF_PLAIN_SHAPE = -1 };
@@ -53,9 +61,9 @@ typedef struct KfProgram KfProgram;
 typedef struct KfKernel KfKernel;
 
 typedef struct KfTensor {
-    const char *name;       /* NULL where it does not matter */
+    const char *name; /* NULL where it does not matter */
     KfType type;
-    int rank;               /* 0: a scalar; KF_PLAIN_SHAPE: the problem's plain shape */
+    int rank; /* 0: a scalar; KF_PLAIN_SHAPE: the problem's plain shape */
     int64_t dim[KF_RANK_MAX];
     const int64_t *strides; /* per dimension, in elements, 0 is broadcast; NULL: row-major */
 } KfTensor;
@@ -69,19 +77,19 @@ typedef enum KfMath { KF_MATH_DEFAULT, KF_MATH_STRICT, KF_MATH_FAST } KfMath;
 
 /* What a program is compiled for. Zero-initialised it is: f32, no plain shape. */
 typedef struct KfProblem {
-    const char *source;       /* name of the text in messages; NULL: "<expr>" */
+    const char *source; /* name of the text in messages; NULL: "<expr>" */
     bool has_plain_shape;
-    KfTensor plain;           /* shape and type of every input that is not listed */
-    const KfTensor *inputs;   /* by name; order does not matter */
+    KfTensor plain;         /* shape and type of every input that is not listed */
+    const KfTensor *inputs; /* by name; order does not matter */
     size_t input_count;
-    const KfTensor *outputs;  /* strides of outputs, by name; shapes and types are inferred */
+    const KfTensor *outputs; /* strides of outputs, by name; shapes and types are inferred */
     size_t output_count;
     const KfParam *params;
     size_t param_count;
-    KfType out_type;          /* KF_PLAIN_TYPE: as inferred */
+    KfType out_type; /* KF_PLAIN_TYPE: as inferred */
     KfMath math;
-    bool round_each_op;       /* round after every operation, as an eager framework does */
-    const char *device;       /* "cuda:0", "cpu"; NULL: a GPU if there is one, else cpu */
+    bool round_each_op; /* round after every operation, as an eager framework does */
+    const char *device; /* "cuda:0", "cpu"; NULL: a GPU if there is one, else cpu */
 } KfProblem;
 
 typedef enum KfEffort { KF_NORMAL, KF_QUICK, KF_FULL } KfEffort;
@@ -92,11 +100,11 @@ typedef struct KfTuneOptions {
     uint32_t trials;      /* candidates at most; 0: by effort */
     double budget;        /* seconds; 0: 20 */
     uint64_t seed;
-    int jobs;             /* compile workers; 0: by CPUs and memory */
-    bool hot;             /* time on one set of buffers that stays in the cache */
-    bool exact;           /* key results by the very shape, not by its bucket */
-    bool retune;          /* ignore stored results */
-    const char *point;    /* "VEC=4,BLOCK=256": only this one */
+    int jobs;          /* compile workers; 0: by CPUs and memory */
+    bool hot;          /* time on one set of buffers that stays in the cache */
+    bool exact;        /* key results by the very shape, not by its bucket */
+    bool retune;       /* ignore stored results */
+    const char *point; /* "VEC=4,BLOCK=256": only this one */
 } KfTuneOptions;
 
 /* `finished` of `total` candidates; `best` seconds so far (0: none); `left` seconds at most. */
@@ -107,19 +115,21 @@ typedef struct KfProgress {
 } KfProgress;
 
 typedef struct KfSessionOptions {
-    const char *cache; /* folder of the store; NULL: $KFUSE_CACHE, $XDG_CACHE_HOME/kfuse, ~/.cache/kfuse */
-    bool no_user_ops;  /* do not read *.kf of the user's configuration folder */
+    const char
+        *cache; /* folder of the store; NULL: $KFUSE_CACHE, $XDG_CACHE_HOME/kfuse, ~/.cache/kfuse */
+    bool no_user_ops; /* do not read *.kf of the user's configuration folder */
     void (*progress)(void *context, const KfProgress *progress); /* called on the caller's thread */
     void *context;
 } KfSessionOptions;
 
 /* --- session */
 
-/* Always gives a session (but when out of memory: KF_ENVIRONMENT, NULL), so that its message can be read. */
+/* Always gives a session (but when out of memory: KF_ENVIRONMENT, NULL), so that its message can be
+ * read. */
 KF_API KfStatus kf_session_open(KfSession **session, const KfSessionOptions *options);
 KF_API void kf_session_close(KfSession *session);
-/* What the last call on this session had to say: diagnostics with carets, warnings too; "" if nothing.
- * Valid until the next call. */
+/* What the last call on this session had to say: diagnostics with carets, warnings too; "" if
+ * nothing. Valid until the next call. */
 KF_API const char *kf_session_message(const KfSession *session);
 /* Async-signal-safe: a running kf_tune ends soon with KF_INTERRUPTED. */
 KF_API void kf_session_interrupt(KfSession *session);
@@ -134,33 +144,42 @@ KF_API KfStatus kf_program_open(KfSession *session, const char *text, size_t len
 KF_API void kf_program_close(KfProgram *program);
 KF_API size_t kf_program_input_count(const KfProgram *program);
 KF_API size_t kf_program_output_count(const KfProgram *program);
-/* Shape, type and name; strides NULL means row-major. Strings and strides live as long as the program. */
+/* Shape, type and name; strides NULL means row-major. Strings and strides live as long as the
+ * program. */
 KF_API KfTensor kf_program_input(const KfProgram *program, size_t index);
 KF_API KfTensor kf_program_output(const KfProgram *program, size_t index);
 /* The input that output `index` updates in place, or -1: both must be launched with one pointer. */
 KF_API int kf_program_updates(const KfProgram *program, size_t index);
 
-typedef enum KfStage { KF_STAGE_AST, KF_STAGE_IR, KF_STAGE_PLAN, KF_STAGE_CUDA, KF_STAGE_C } KfStage;
-/* A stage as text; needs no device. `point` chooses the knobs of the two languages (NULL: the analytic
- * default). *text is freed with kf_free. KF_NO_KERNEL where nothing covers the program. */
+typedef enum KfStage {
+    KF_STAGE_AST,
+    KF_STAGE_IR,
+    KF_STAGE_PLAN,
+    KF_STAGE_CUDA,
+    KF_STAGE_C
+} KfStage;
+/* A stage as text; needs no device. `point` chooses the knobs of the two languages (NULL: the
+ * analytic default). *text is freed with kf_free. KF_NO_KERNEL where nothing covers the program. */
 KF_API KfStatus kf_program_dump(KfProgram *program, KfStage stage, const char *point, char **text);
 KF_API void kf_free(void *memory);
-/* Right results by the oracle, interpreted on the host: works for the whole language. Host pointers, dense
- * outputs. */
-KF_API KfStatus kf_program_evaluate(KfProgram *program, const void *const *inputs, void *const *outputs);
+/* Right results by the oracle, interpreted on the host: works for the whole language. Host
+ * pointers, dense outputs. */
+KF_API KfStatus kf_program_evaluate(KfProgram *program, const void *const *inputs,
+                                    void *const *outputs);
 
 /* --- kernel */
 
-/* Tunes, or answers from the store. `options` may be NULL. KF_INTERRUPTED gives a kernel too if one is
- * right so far. */
+/* Tunes, or answers from the store. `options` may be NULL. KF_INTERRUPTED gives a kernel too if one
+ * is right so far. */
 KF_API KfStatus kf_tune(KfProgram *program, const KfTuneOptions *options, KfKernel **kernel);
 KF_API void kf_kernel_close(KfKernel *kernel);
 
-/* Enqueues the kernel once. CUDA: device pointers; `stream` is a CUstream (NULL: the default stream) of the
- * caller's current context; returns before it is done. CPU: host pointers; `stream` is ignored; returns
- * when done. Pointers may be aligned to one element only. Overlap of an output with anything but the input
- * it updates is refused (KF_INPUT). */
-KF_API KfStatus kf_launch(KfKernel *kernel, const void *const *inputs, void *const *outputs, void *stream);
+/* Enqueues the kernel once. CUDA: device pointers; `stream` is a CUstream (NULL: the default
+ * stream) of the caller's current context; returns before it is done. CPU: host pointers; `stream`
+ * is ignored; returns when done. Pointers may be aligned to one element only. Overlap of an output
+ * with anything but the input it updates is refused (KF_INPUT). */
+KF_API KfStatus kf_launch(KfKernel *kernel, const void *const *inputs, void *const *outputs,
+                          void *stream);
 /* The same on host arrays, whatever the device: copies in, launches, copies out, waits. */
 KF_API KfStatus kf_run(KfKernel *kernel, const void *const *inputs, void *const *outputs);
 
@@ -169,14 +188,14 @@ typedef enum KfFormat { KF_TEXT, KF_JSON } KfFormat;
 KF_API const char *kf_kernel_report(KfKernel *kernel, KfFormat format);
 
 typedef struct KfResult {
-    const char *winner;      /* "VEC=4,BLOCK=256,…"; "" where nothing had to be launched */
-    double time;             /* seconds a call */
-    double eager_time;       /* of the eager chain; 0: not measured */
-    double roof_fraction;    /* of what the device streams with these arrays; 0: not measured */
-    double speedup;          /* eager_time / time; 0: not measured */
+    const char *winner;   /* "VEC=4,BLOCK=256,…"; "" where nothing had to be launched */
+    double time;          /* seconds a call */
+    double eager_time;    /* of the eager chain; 0: not measured */
+    double roof_fraction; /* of what the device streams with these arrays; 0: not measured */
+    double speedup;       /* eager_time / time; 0: not measured */
     double max_ulp;
     uint32_t candidates, compiled; /* tried in this run; compiled in this run */
-    bool cached;             /* answered from the store */
+    bool cached;                   /* answered from the store */
 } KfResult;
 KF_API KfResult kf_kernel_result(const KfKernel *kernel);
 
@@ -188,9 +207,11 @@ KF_API KfStatus kf_ops(KfSession *session, const char *name, char **text);
 /* Tests every op of a .kf file on every device present. */
 KF_API KfStatus kf_ops_check(KfSession *session, const char *path, char **text);
 /* command: "ls", "show" (argument: the start of a key), "clear", "path". */
-KF_API KfStatus kf_cache(KfSession *session, const char *command, const char *argument, char **text);
+KF_API KfStatus kf_cache(KfSession *session, const char *command, const char *argument,
+                         char **text);
 
-/* "4096x4096" "4096" "scalar" -> rank and dim; "bf16" -> type. KF_USAGE with a static reason in *why. */
+/* "4096x4096" "4096" "scalar" -> rank and dim; "bf16" -> type. KF_USAGE with a static reason in
+ * *why. */
 KF_API KfStatus kf_parse_shape(const char *text, KfTensor *tensor, const char **why);
 KF_API KfStatus kf_parse_type(const char *text, KfType *type, const char **why);
 KF_API size_t kf_type_size(KfType type);

@@ -1,4 +1,5 @@
-/* The rest of kfuse.h: what is around the pipeline. Devices, ops, the store's contents, words of shapes and types. */
+/* The rest of kfuse.h: what is around the pipeline. Devices, ops, the store's contents, words of
+ * shapes and types. */
 #include "kfuse.h"
 
 #include <stdio.h>
@@ -6,7 +7,7 @@
 #include <string.h>
 
 #include "grammar/parse.h"
-#include "session.h"
+#include "kfuse_objects.h"
 #include "tuner/ops.h"
 
 const char *kf_version(void) {
@@ -53,8 +54,10 @@ KfStatus kf_devices(KfSession *session, char **text) {
             DeviceIdentity identity;
             char name[64];
             snprintf(name, sizeof name, count > 1 ? "%s:%d" : "%s", (*d)->name, i);
-            if ((*d)->identify(i, true, &identity, &why)) text_printf(&out, "%-7s %s, %s\n", name, identity.title, identity.software);
-            else text_printf(&out, "%-7s not usable: %s\n", name, why.text);
+            if ((*d)->identify(i, true, &identity, &why))
+                text_printf(&out, "%-7s %s, %s\n", name, identity.title, identity.software);
+            else
+                text_printf(&out, "%-7s not usable: %s\n", name, why.text);
         }
     }
     return session_give(&out, text);
@@ -65,8 +68,10 @@ KfStatus kf_ops(KfSession *session, const char *name, char **text) {
     text_clear(&session->message);
     Arena *arena = arena_open();
     bool found = true;
-    if (name) found = ops_show(&out, session->registry, name, arena);
-    else ops_list(&out, session->registry, arena);
+    if (name)
+        found = ops_show(&out, session->registry, name, arena);
+    else
+        ops_list(&out, session->registry, arena);
     arena_close(arena);
     if (found) return session_give(&out, text);
     KfStatus status = session_say(session, KF_INPUT, "%s", text_string(&out));
@@ -75,21 +80,28 @@ KfStatus kf_ops(KfSession *session, const char *name, char **text) {
 }
 
 /* The user's file alone, on every device that is present. */
-static KfStatus check_devices(KfSession *session, const Registry *registry, const OpName *ops, uint32_t count, Arena *arena, Text *out) {
+static KfStatus check_devices(KfSession *session, const Registry *registry, const OpName *ops,
+                              uint32_t count, Arena *arena, Text *out) {
     OpsCheck total = {0};
     uint32_t devices = 0;
     for (const Device *const *d = device_table; *d; d++) {
         Why why;
         if (strcmp((*d)->name, "null") == 0 || (*d)->count(&why) == 0) continue;
-        if (!ops_check(out, registry, ops, count, *d, 0, session->store, arena, &total, &why) && *why.text)
+        if (!ops_check(out, registry, ops, count, *d, 0, session->store, arena, &total, &why) &&
+            *why.text)
             return session_say(session, KF_ENVIRONMENT, "%s: %s", (*d)->name, why.text);
         devices++;
     }
-    text_printf(out, "%u function%s on %u device%s: %u passed, %u failed\n", count, count == 1 ? "" : "s", devices, devices == 1 ? "" : "s", total.passed, total.failed);
-    return total.failed ? session_say(session, KF_NO_KERNEL, "%u of %u checks failed", total.failed, total.failed + total.passed) : KF_OK;
+    text_printf(out, "%u function%s on %u device%s: %u passed, %u failed\n", count,
+                count == 1 ? "" : "s", devices, devices == 1 ? "" : "s", total.passed,
+                total.failed);
+    return total.failed ? session_say(session, KF_NO_KERNEL, "%u of %u checks failed", total.failed,
+                                      total.failed + total.passed)
+                        : KF_OK;
 }
 
-static KfStatus check_file(KfSession *session, const Registry *registry, const Ast *ast, Arena *arena, Text *out) {
+static KfStatus check_file(KfSession *session, const Registry *registry, const Ast *ast,
+                           Arena *arena, Text *out) {
     OpName *ops = arena_array(arena, OpName, ast->statements.count + 1);
     for (uint32_t i = 0; i < ast->statements.count; i++) {
         const Function *function = registry_find(registry, ast->statements.data[i].name);
@@ -127,12 +139,23 @@ KfStatus kf_cache(KfSession *session, const char *command, const char *argument,
     text_clear(&session->message);
     const char *complaint = store_complaint(session->store);
     KfStatus status = KF_OK;
-    if (strcmp(command, "path") == 0) text_printf(&out, "%s\n", store_path(session->store));
-    else if (complaint && strcmp(command, "clear") != 0) status = session_say(session, KF_ENVIRONMENT, "%s", complaint);
-    else if (strcmp(command, "ls") == 0) store_list(session->store, &out);
-    else if (strcmp(command, "show") == 0 && argument) status = store_show(session->store, argument, &out) ? KF_OK : session_say(session, KF_INPUT, "no entry '%s'; kfuse cache ls lists them", argument);
-    else if (strcmp(command, "clear") == 0) status = session_clear_store(session, why, sizeof why) ? KF_OK : session_say(session, KF_ENVIRONMENT, "%s", why);
-    else status = session_say(session, KF_USAGE, "cache ls | show KEY | clear | path");
+    if (strcmp(command, "path") == 0)
+        text_printf(&out, "%s\n", store_path(session->store));
+    else if (complaint && strcmp(command, "clear") != 0)
+        status = session_say(session, KF_ENVIRONMENT, "%s", complaint);
+    else if (strcmp(command, "ls") == 0)
+        store_list(session->store, &out);
+    else if (strcmp(command, "show") == 0 && argument)
+        status = store_show(session->store, argument, &out)
+                     ? KF_OK
+                     : session_say(session, KF_INPUT, "no entry '%s'; kfuse cache ls lists them",
+                                   argument);
+    else if (strcmp(command, "clear") == 0)
+        status = session_clear_store(session, why, sizeof why)
+                     ? KF_OK
+                     : session_say(session, KF_ENVIRONMENT, "%s", why);
+    else
+        status = session_say(session, KF_USAGE, "cache ls | show KEY | clear | path");
     if (status == KF_OK) return session_give(&out, text);
     text_free(&out);
     return status;

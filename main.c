@@ -1,5 +1,5 @@
-/* The command line, on the public interface alone: options, files, signals, exit codes. stdout is the product,
- * stderr is talk. */
+/* The command line, on the public interface alone: options, files, signals, exit codes. stdout is
+ * the product, stderr is talk. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -44,7 +44,8 @@ static void show_progress(void *context, const KfProgress *p) {
     Progress *progress = context;
     if (progress->quiet || p->total == 0) return;
     if (progress->terminal) {
-        fprintf(stderr, "\r\033[K%u/%u tried, best %.4g us, %.0f s left", p->finished, p->total, p->best * 1e6, p->left);
+        fprintf(stderr, "\r\033[K%u/%u tried, best %.4g us, %.0f s left", p->finished, p->total,
+                p->best * 1e6, p->left);
         progress->shown = true;
     } else if (p->finished * 4 / p->total > progress->last) {
         progress->last = p->finished * 4 / p->total;
@@ -88,13 +89,17 @@ static void apply_shapes(Job *job) {
     for (size_t i = 0; i < o->shape_count; i++) {
         KfTensor shape;
         kf_parse_shape(o->shapes[i].value, &shape, &why);
-        KfTensor *into = o->shapes[i].name ? input_named(job, o->shapes[i].name) : &job->problem.plain;
+        KfTensor *into =
+            o->shapes[i].name ? input_named(job, o->shapes[i].name) : &job->problem.plain;
         into->rank = shape.rank;
         memcpy(into->dim, shape.dim, sizeof into->dim);
         job->problem.has_plain_shape |= o->shapes[i].name == NULL;
     }
     for (size_t i = 0; i < o->dtype_count; i++)
-        kf_parse_type(o->dtypes[i].value, o->dtypes[i].name ? &input_named(job, o->dtypes[i].name)->type : &job->problem.plain.type, &why);
+        kf_parse_type(o->dtypes[i].value,
+                      o->dtypes[i].name ? &input_named(job, o->dtypes[i].name)->type
+                                        : &job->problem.plain.type,
+                      &why);
     if (o->out_dtype) kf_parse_type(o->out_dtype, &job->problem.out_type, &why);
 }
 
@@ -133,7 +138,9 @@ static KfStatus find_program(Job *job, size_t *rest) {
     const Options *o = job->options;
     *rest = 0;
     if (!o->file) {
-        if (o->word_count == 0) return complain(KF_USAGE, "no expression; try kfuse 'relu(x+res)' --shape 4096x4096, or --help");
+        if (o->word_count == 0)
+            return complain(KF_USAGE,
+                            "no expression; try kfuse 'relu(x+res)' --shape 4096x4096, or --help");
         job->text = o->words[0];
         job->text_length = strlen(job->text);
         *rest = 1;
@@ -162,19 +169,21 @@ static KfStatus open_program(Job *job) {
     job->problem.device = job->options->device;
     KfStatus status = apply_params(job);
     if (status != KF_OK) return status;
-    return told(job, kf_program_open(job->session, job->text, job->text_length, &job->problem, &job->program));
+    return told(job, kf_program_open(job->session, job->text, job->text_length, &job->problem,
+                                     &job->program));
 }
 
 static KfStatus no_words_left(const Job *job, size_t from) {
     if (job->options->word_count <= from) return KF_OK;
-    fprintf(stderr, "kfuse: '%s' is one word too many (is the expression in quotes?)\n", job->options->words[from]);
+    fprintf(stderr, "kfuse: '%s' is one word too many (is the expression in quotes?)\n",
+            job->options->words[from]);
     return KF_USAGE;
 }
 
 /* --- commands */
 
 static KfStatus print_owned(KfStatus status, char *text) {
-    if (status == KF_OK) fputs(text, stdout);
+    if (status == KF_OK && text) fputs(text, stdout);
     kf_free(text);
     return status;
 }
@@ -188,21 +197,24 @@ static KfStatus command_tune(Job *job) {
     status = open_program(job);
     if (status != KF_OK) return status;
     status = told(job, kf_tune(job->program, &job->options->tune, &job->kernel));
-    if (job->kernel) fputs(kf_kernel_report(job->kernel, job->options->json ? KF_JSON : KF_TEXT), stdout);
+    if (job->kernel)
+        fputs(kf_kernel_report(job->kernel, job->options->json ? KF_JSON : KF_TEXT), stdout);
     return status;
 }
 
 static KfStatus command_dump(Job *job) {
     size_t rest;
     char *text = NULL;
-    if (!job->options->has_stage) return complain(KF_USAGE, "dump what? --ast --ir --plan --cuda --c");
+    if (!job->options->has_stage)
+        return complain(KF_USAGE, "dump what? --ast --ir --plan --cuda --c");
     KfStatus status = find_program(job, &rest);
     if (status == KF_OK) status = no_words_left(job, rest);
     if (status != KF_OK) return status;
     apply_shapes(job);
     status = open_program(job);
     if (status == KF_OK)
-        status = told(job, kf_program_dump(job->program, job->options->stage, job->options->tune.point, &text));
+        status = told(job, kf_program_dump(job->program, job->options->stage,
+                                           job->options->tune.point, &text));
     return print_owned(status, text);
 }
 
@@ -226,8 +238,11 @@ static KfStatus command_devices(Job *job) {
 static KfStatus command_cache(Job *job) {
     char *text = NULL;
     const Options *o = job->options;
-    if (o->word_count == 0 || o->word_count > 2) return complain(KF_USAGE, "cache ls | show KEY | clear | path");
-    return print_owned(told(job, kf_cache(job->session, o->words[0], o->word_count > 1 ? o->words[1] : NULL, &text)), text);
+    if (o->word_count == 0 || o->word_count > 2)
+        return complain(KF_USAGE, "cache ls | show KEY | clear | path");
+    return print_owned(told(job, kf_cache(job->session, o->words[0],
+                                          o->word_count > 1 ? o->words[1] : NULL, &text)),
+                       text);
 }
 
 /* --- run */
@@ -268,11 +283,15 @@ static KfStatus check_types(Job *job, const Arrays *arrays) {
     for (size_t i = 0; i < arrays->count; i++) {
         KfTensor *input = input_named(job, arrays->names[i]);
         KfType file = arrays->files[i].tensor.type, asked = input->type;
-        if (asked == KF_PLAIN_TYPE) asked = job->problem.plain.type == KF_BF16 ? KF_BF16 : KF_PLAIN_TYPE;
+        if (asked == KF_PLAIN_TYPE)
+            asked = job->problem.plain.type == KF_BF16 ? KF_BF16 : KF_PLAIN_TYPE;
         if (file == KF_PLAIN_TYPE ? asked != KF_BF16 : asked != file) {
-            fprintf(stderr, file == KF_PLAIN_TYPE ? "kfuse: '%s' holds uint16: say --dtype %s=bf16 if these are bf16's bits\n"
-                                                  : "kfuse: '%s' holds %s, not what --dtype %s says\n",
-                    arrays->names[i], file == KF_PLAIN_TYPE ? arrays->names[i] : kf_type_name(file), arrays->names[i]);
+            fprintf(stderr,
+                    file == KF_PLAIN_TYPE
+                        ? "kfuse: '%s' holds uint16: say --dtype %s=bf16 if these are bf16's bits\n"
+                        : "kfuse: '%s' holds %s, not what --dtype %s says\n",
+                    arrays->names[i], file == KF_PLAIN_TYPE ? arrays->names[i] : kf_type_name(file),
+                    arrays->names[i]);
             return KF_INPUT;
         }
         input->type = asked;
@@ -284,7 +303,8 @@ static KfStatus bind_inputs(Job *job, Arrays *arrays) {
     for (size_t i = 0; i < kf_program_input_count(job->program); i++) {
         KfTensor input = kf_program_input(job->program, i);
         for (size_t k = 0; k < arrays->count; k++)
-            if (strcmp(arrays->names[k], input.name) == 0) arrays->inputs[i] = arrays->files[k].data;
+            if (strcmp(arrays->names[k], input.name) == 0)
+                arrays->inputs[i] = arrays->files[k].data;
         if (arrays->inputs[i]) continue;
         fprintf(stderr, "kfuse: no file for input '%s': add %s=FILE.npy\n", input.name, input.name);
         return KF_INPUT;
@@ -312,7 +332,8 @@ static const char *file_for(const Job *job, const char *name) {
     const Options *o = job->options;
     for (size_t i = 0; i < o->output_count; i++) {
         bool only = !o->outputs[i].name && kf_program_output_count(job->program) == 1;
-        if (only || (o->outputs[i].name && strcmp(o->outputs[i].name, name) == 0)) return o->outputs[i].value;
+        if (only || (o->outputs[i].name && strcmp(o->outputs[i].name, name) == 0))
+            return o->outputs[i].value;
     }
     return NULL;
 }
@@ -340,7 +361,8 @@ static KfStatus write_outputs(Job *job, Arrays *arrays) {
     char why[LINE];
     for (size_t o = 0; o < kf_program_output_count(job->program); o++) {
         KfTensor output = kf_program_output(job->program, o);
-        if (!npy_write(file_for(job, output.name), &output, arrays->outputs[o], why, sizeof why)) return complain(KF_ENVIRONMENT, why);
+        if (!npy_write(file_for(job, output.name), &output, arrays->outputs[o], why, sizeof why))
+            return complain(KF_ENVIRONMENT, why);
     }
     return KF_OK;
 }
@@ -422,10 +444,14 @@ int main(int argc, char **argv) {
     if (!options || !job) return complain(KF_ENVIRONMENT, "out of memory");
     KfStatus status = options_parse(argc, argv, options, why, sizeof why);
     job->options = options;
-    if (status != KF_OK) complain(status, why);
-    else if (options->help || options->help_all) options_help(options->help_all);
-    else if (options->version) printf("kfuse %s\n", kf_version());
-    else status = with_session(job);
+    if (status != KF_OK)
+        complain(status, why);
+    else if (options->help || options->help_all)
+        options_help(options->help_all);
+    else if (options->version)
+        printf("kfuse %s\n", kf_version());
+    else
+        status = with_session(job);
     free(job);
     free(options);
     return (int)status;

@@ -1,5 +1,5 @@
-/* In: a path. Out: an array with its shape and type; and back. The header is a Python dictionary literal of three
- * known keys; anything else in it is refused. */
+/* In: a path. Out: an array with its shape and type; and back. The header is a Python dictionary
+ * literal of three known keys; anything else in it is refused. */
 #include "cli/npy.h"
 
 #include <errno.h>
@@ -14,9 +14,10 @@ static const struct {
     const char *descr;
     KfType type;
 } types[] = {
-    {"|b1", KF_BOOL}, {"|u1", KF_U8}, {"|i1", KF_I8},  {"<i4", KF_I32},
-    {"<i8", KF_I64},  {"<f2", KF_F16}, {"<f4", KF_F32}, {"<f8", KF_F64},
-    {"<u2", KF_PLAIN_TYPE}, /* bf16's bits: the caller says so by --dtype */
+    {"|b1", KF_BOOL}, {"|u1", KF_U8},  {"|i1", KF_I8},  {"<i4", KF_I32},        {"<i8", KF_I64},
+    {"<f2", KF_F16},  {"<f4", KF_F32}, {"<f8", KF_F64}, {"<u2", KF_PLAIN_TYPE}, /* bf16's bits: the
+                                                                                   caller says so by
+                                                                                   --dtype */
 };
 
 enum { HEADER_MAX = 1 << 16, TYPES = sizeof types / sizeof *types };
@@ -74,10 +75,13 @@ static bool parse_shape(const char *header, KfTensor *tensor) {
 static const char *parse_header(char *header, KfTensor *tensor, size_t *element) {
     const char *order = after_key(header, "'fortran_order'");
     if (!order) return "not a NumPy header";
-    if (strncmp(order, "False", 5) != 0) return "Fortran order is not supported: save it with np.ascontiguousarray";
+    if (strncmp(order, "False", 5) != 0)
+        return "Fortran order is not supported: save it with np.ascontiguousarray";
     if (!parse_type(header, tensor, element))
-        return "its type is not supported; bool int8 uint8 int32 int64 float16 float32 float64, and uint16 for bf16 are";
-    return parse_shape(header, tensor) ? NULL : "its shape is damaged, or has more than 8 dimensions";
+        return "its type is not supported; bool int8 uint8 int32 int64 float16 float32 float64, "
+               "and uint16 for bf16 are";
+    return parse_shape(header, tensor) ? NULL
+                                       : "its shape is damaged, or has more than 8 dimensions";
 }
 
 static const char *read_header(FILE *file, KfTensor *tensor, size_t *element) {
@@ -106,7 +110,8 @@ static const char *read_data(FILE *file, Npy *npy, size_t element) {
     if (count > SIZE_MAX / 16) return "its shape is damaged";
     npy->bytes = count * element;
     if (fstat(fileno(file), &status) != 0) return strerror(errno);
-    if (S_ISREG(status.st_mode) && (size_t)(status.st_size - ftello(file)) < npy->bytes) return "truncated";
+    if (S_ISREG(status.st_mode) && (size_t)(status.st_size - ftello(file)) < npy->bytes)
+        return "truncated";
     npy->data = aligned_alloc(64, (npy->bytes + 64) / 64 * 64 + 64);
     if (!npy->data) return "out of memory";
     return fread(npy->data, 1, npy->bytes, file) == npy->bytes ? NULL : "truncated";
@@ -133,16 +138,21 @@ static const char *descr_of(KfType type) {
 
 static bool write_all(FILE *file, const KfTensor *tensor, const void *data) {
     char header[512];
-    int n = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr_of(tensor->type));
+    int n = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (",
+                     descr_of(tensor->type));
     for (int d = 0; d < tensor->rank; d++)
-        n += snprintf(header + n, sizeof header - (size_t)n, "%" PRId64 "%s", tensor->dim[d], d + 1 < tensor->rank ? ", " : tensor->rank == 1 ? "," : "");
+        n += snprintf(header + n, sizeof header - (size_t)n, "%" PRId64 "%s", tensor->dim[d],
+                      d + 1 < tensor->rank ? ", "
+                      : tensor->rank == 1  ? ","
+                                           : "");
     n += snprintf(header + n, sizeof header - (size_t)n, "), }");
     while ((10 + n + 1) % 64 != 0) header[n++] = ' ';
     header[n++] = '\n';
-    unsigned char head[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)(n & 255), (unsigned char)(n >> 8)};
+    unsigned char head[10] = {
+        0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)(n & 255), (unsigned char)(n >> 8)};
     size_t bytes = npy_count(tensor) * kf_type_size(tensor->type);
-    return fwrite(head, 1, sizeof head, file) == sizeof head && fwrite(header, 1, (size_t)n, file) == (size_t)n &&
-           fwrite(data, 1, bytes, file) == bytes;
+    return fwrite(head, 1, sizeof head, file) == sizeof head &&
+           fwrite(header, 1, (size_t)n, file) == (size_t)n && fwrite(data, 1, bytes, file) == bytes;
 }
 
 /* A pipe or a terminal is written in place; a file by way of a temporary one. */
@@ -150,8 +160,10 @@ bool npy_write(const char *path, const KfTensor *tensor, const void *data, char 
     struct stat status;
     bool special = stat(path, &status) == 0 && !S_ISREG(status.st_mode);
     char temporary[4096];
-    int length = snprintf(temporary, sizeof temporary, special ? "%s" : "%s.%ld.tmp", path, (long)getpid());
-    if (length < 0 || (size_t)length >= sizeof temporary) return fail(why, size, path, "the path is too long");
+    int length =
+        snprintf(temporary, sizeof temporary, special ? "%s" : "%s.%ld.tmp", path, (long)getpid());
+    if (length < 0 || (size_t)length >= sizeof temporary)
+        return fail(why, size, path, "the path is too long");
     FILE *file = fopen(temporary, "wb");
     if (!file) return fail(why, size, path, strerror(errno));
     bool ok = write_all(file, tensor, data);

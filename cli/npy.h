@@ -10,7 +10,8 @@ typedef struct Npy {
     size_t bytes;
 } Npy;
 
-/* False with one line in `why`: unreadable, damaged, truncated, a type or an order that is not supported. */
+/* False with one line in `why`: unreadable, damaged, truncated, a type or an order that is not
+ * supported. */
 bool npy_read(const char *path, Npy *npy, char *why, size_t size);
 /* Writes a temporary file beside `path` and renames it: never half a file. bf16 as uint16. */
 bool npy_write(const char *path, const KfTensor *tensor, const void *data, char *why, size_t size);

@@ -1,4 +1,5 @@
-/* In: argv. Out: Options, or one line that says what is wrong. The table below is all there is to know. */
+/* In: argv. Out: Options, or one line that says what is wrong. The table below is all there is to
+ * know. */
 #include "cli/options.h"
 
 #include <errno.h>
@@ -48,7 +49,8 @@ static bool add_named(Parse *p, Named *list, size_t *count, Named named) {
     return true;
 }
 
-static bool whole(Parse *p, const char *option, const char *text, long low, long high, long *value) {
+static bool whole(Parse *p, const char *option, const char *text, long low, long high,
+                  long *value) {
     char *end;
     errno = 0;
     *value = strtol(text, &end, 10);
@@ -57,7 +59,8 @@ static bool whole(Parse *p, const char *option, const char *text, long low, long
     return true;
 }
 
-static bool choice(Parse *p, const char *option, const char *text, const char *const *names, int *value) {
+static bool choice(Parse *p, const char *option, const char *text, const char *const *names,
+                   int *value) {
     for (*value = 0; names[*value]; ++*value)
         if (strcmp(text, names[*value]) == 0) return true;
     size_t length = (size_t)snprintf(p->why, p->size, "%s '%s' is not one of", option, text);
@@ -72,14 +75,16 @@ static bool take_shape(Parse *p, char *v) {
     Named named = split(v);
     KfTensor tensor;
     const char *why;
-    if (kf_parse_shape(named.value, &tensor, &why) != KF_OK) return wrong(p, "--shape '%s': %s", named.value, why);
+    if (kf_parse_shape(named.value, &tensor, &why) != KF_OK)
+        return wrong(p, "--shape '%s': %s", named.value, why);
     return add_named(p, p->options->shapes, &p->options->shape_count, named);
 }
 static bool take_dtype(Parse *p, char *v) {
     Named named = split(v);
     KfType type;
     const char *why;
-    if (kf_parse_type(named.value, &type, &why) != KF_OK) return wrong(p, "--dtype '%s': %s", named.value, why);
+    if (kf_parse_type(named.value, &type, &why) != KF_OK)
+        return wrong(p, "--dtype '%s': %s", named.value, why);
     return add_named(p, p->options->dtypes, &p->options->dtype_count, named);
 }
 static bool take_out_dtype(Parse *p, char *v) {
@@ -153,7 +158,8 @@ static bool take_seed(Parse *p, char *v) {
 static bool take_budget(Parse *p, char *v) {
     char *end;
     double value = strtod(v, &end);
-    if (*end || end == v || !(value > 0) || isinf(value)) return wrong(p, "%s takes seconds, not '%s'", "--budget", v);
+    if (*end || end == v || !(value > 0) || isinf(value))
+        return wrong(p, "%s takes seconds, not '%s'", "--budget", v);
     p->options->tune.budget = value;
     return true;
 }
@@ -166,11 +172,11 @@ static bool stage(Parse *p, KfStage value) {
     p->options->has_stage = true;
     return true;
 }
-#define FLAG(name, ...)                                                                            \
-    static bool take_##name(Parse *p, char *v) {                                                   \
-        (void)v;                                                                                   \
-        __VA_ARGS__;                                                                               \
-        return true;                                                                               \
+#define FLAG(name, ...)                          \
+    static bool take_##name(Parse *p, char *v) { \
+        (void)v;                                 \
+        __VA_ARGS__;                             \
+        return true;                             \
     }
 FLAG(hot, p->options->tune.hot = true)
 FLAG(exact, p->options->tune.exact = true)
@@ -189,16 +195,21 @@ FLAG(c, stage(p, KF_STAGE_C))
 #undef FLAG
 
 static const Option table[] = {
-    {"--shape", "[NAME=]DIMS", "shape of every input, or of one: 4096x4096, b=4096, s=scalar", take_shape},
-    {"--dtype", "[NAME=]TYPE", "f64 f32 f16 bf16, and bool u8 i8 i32 i64 for one input", take_dtype},
+    {"--shape", "[NAME=]DIMS", "shape of every input, or of one: 4096x4096, b=4096, s=scalar",
+     take_shape},
+    {"--dtype", "[NAME=]TYPE", "f64 f32 f16 bf16, and bool u8 i8 i32 i64 for one input",
+     take_dtype},
     {"--out-dtype", "TYPE", "type of the outputs (default: as inferred)", take_out_dtype},
-    {"--param", "NAME=VALUE", "value of a run-time scalar (`param NAME = …` in the program)", take_param},
+    {"--param", "NAME=VALUE", "value of a run-time scalar (`param NAME = …` in the program)",
+     take_param},
     {"--device", "NAME[:N]", "cuda:0, cpu (default: a GPU if there is one, else cpu)", take_device},
     {"--ops", "FILE", "more functions, one definition a line", take_ops},
     {"-f", "FILE", "the program from a file ('-': standard input)", take_file},
     {"-o", "[NAME=]FILE", "where `run` puts an output (.npy), or `dump` its text", take_output},
-    {"--math", "MODE", "default, strict (IEEE division and square root, accurate forms), fast", take_math},
-    {"--round-each-op", NULL, "round after every operation, as an eager framework does", take_round},
+    {"--math", "MODE", "default, strict (IEEE division and square root, accurate forms), fast",
+     take_math},
+    {"--round-each-op", NULL, "round after every operation, as an eager framework does",
+     take_round},
     {"--effort", "LEVEL", "quick (16 candidates), normal (64), full (all)", take_effort},
     {"--strategy", "NAME", "auto, grid, random", take_strategy},
     {"--trials", "N", "candidates at most", take_trials},
@@ -227,24 +238,34 @@ enum { TABLE = sizeof table / sizeof *table };
 static const char *const commands[] = {"", "run", "dump", "ops", "devices", "cache", NULL};
 
 void options_help(bool all) {
-    fputs("kfuse: one line in, one fused, verified and tuned kernel out\n\n"
-          "  kfuse EXPR --shape DIMS [options]       tune a kernel, say what it wins over one kernel per op\n"
-          "  kfuse run EXPR NAME=FILE.npy… -o OUT    run it on NumPy files\n"
-          "  kfuse dump --cuda EXPR --shape DIMS     a stage as text: --ast --ir --plan --cuda --c\n"
-          "  kfuse ops [NAME] | ops --check FILE     the functions an expression may use; test your own\n"
-          "  kfuse devices | cache ls|show|clear|path\n\n", stdout);
+    fputs(
+        "kfuse: one line in, one fused, verified and tuned kernel out\n\n"
+        "  kfuse EXPR --shape DIMS [options]       tune a kernel, say what it wins over one kernel "
+        "per op\n"
+        "  kfuse run EXPR NAME=FILE.npy… -o OUT    run it on NumPy files\n"
+        "  kfuse dump --cuda EXPR --shape DIMS     a stage as text: --ast --ir --plan --cuda --c\n"
+        "  kfuse ops [NAME] | ops --check FILE     the functions an expression may use; test your "
+        "own\n"
+        "  kfuse devices | cache ls|show|clear|path\n\n",
+        stdout);
     if (all) {
         for (size_t i = 0; i < TABLE; i++)
-            printf("  %-15s %-12s %s\n", table[i].name, table[i].value ? table[i].value : "", table[i].help);
+            printf("  %-15s %-12s %s\n", table[i].name, table[i].value ? table[i].value : "",
+                   table[i].help);
     } else {
-        fputs("  --shape 4096x4096    every input        --shape b=4096   one (NumPy broadcasting)\n"
-              "  --dtype bf16         f64 f32 f16 bf16   --dtype m=bool   one (bool u8 i8 i32 i64)\n"
-              "  --device cuda:0      default: a GPU if there is one, else cpu\n"
-              "  --ops FILE           more functions, one a line: snake(x, a=1) = x + sin(a*x)**2/a\n"
-              "  -f FILE              the program from a file ('-': standard input)\n"
-              "  --effort normal      quick, normal, full       --json  for machines       --help-all  every option\n", stdout);
+        fputs(
+            "  --shape 4096x4096    every input        --shape b=4096   one (NumPy broadcasting)\n"
+            "  --dtype bf16         f64 f32 f16 bf16   --dtype m=bool   one (bool u8 i8 i32 i64)\n"
+            "  --device cuda:0      default: a GPU if there is one, else cpu\n"
+            "  --ops FILE           more functions, one a line: snake(x, a=1) = x + sin(a*x)**2/a\n"
+            "  -f FILE              the program from a file ('-': standard input)\n"
+            "  --effort normal      quick, normal, full       --json  for machines       "
+            "--help-all  every option\n",
+            stdout);
     }
-    fputs("\nexit: 0 done, 1 input wrong, 2 usage, 3 no working kernel, 4 environment, 130 interrupted\n", stdout);
+    fputs("\nexit: 0 done, 1 input wrong, 2 usage, 3 no working kernel, 4 environment, 130 "
+          "interrupted\n",
+          stdout);
 }
 
 static size_t shared_prefix(const char *a, const char *b) {
@@ -257,7 +278,8 @@ static bool unknown(Parse *p, const char *word) {
     const char *nearest = NULL;
     size_t best = 3;
     for (size_t i = 0; i < TABLE; i++)
-        if (shared_prefix(word, table[i].name) > best) best = shared_prefix(word, table[i].name), nearest = table[i].name;
+        if (shared_prefix(word, table[i].name) > best)
+            best = shared_prefix(word, table[i].name), nearest = table[i].name;
     return nearest ? wrong(p, "unknown option '%s'; did you mean '%s'?", word, nearest)
                    : wrong(p, "unknown option '%s'; --help-all lists them%s", word, "");
 }
@@ -269,7 +291,9 @@ static bool take(Parse *p, int argc, char **argv, int *i) {
     for (size_t k = 0; k < TABLE; k++) {
         const Option *option = &table[k];
         if (strlen(option->name) != length || strncmp(option->name, word, length) != 0) continue;
-        if (!option->value) return word[length] ? wrong(p, "%s takes no value%s", option->name, "") : option->take(p, NULL);
+        if (!option->value)
+            return word[length] ? wrong(p, "%s takes no value%s", option->name, "")
+                                : option->take(p, NULL);
         if (word[length]) return option->take(p, equals + 1);
         if (*i + 1 >= argc) return wrong(p, "%s takes a value: %s", option->name, option->value);
         return option->take(p, argv[++*i]);
@@ -302,10 +326,14 @@ KfStatus options_parse(int argc, char **argv, Options *options, char *why, size_
     *options = (Options){0};
     for (int i = 1; i < argc; i++) {
         bool ok = true;
-        if (!only_words && strcmp(argv[i], "--") == 0) only_words = true;
-        else if (!only_words && is_option(argv[i])) ok = take(&parse, argc, argv, &i);
-        else if (first && !only_words && command_of(argv[i]) != COMMAND_TUNE) options->command = command_of(argv[i]);
-        else ok = add_word(&parse, argv[i]);
+        if (!only_words && strcmp(argv[i], "--") == 0)
+            only_words = true;
+        else if (!only_words && is_option(argv[i]))
+            ok = take(&parse, argc, argv, &i);
+        else if (first && !only_words && command_of(argv[i]) != COMMAND_TUNE)
+            options->command = command_of(argv[i]);
+        else
+            ok = add_word(&parse, argv[i]);
         if (!ok) return KF_USAGE;
         first = first && (is_option(argv[i]) && !only_words);
     }

@@ -4,7 +4,14 @@
 
 #include "kfuse.h"
 
-typedef enum Command { COMMAND_TUNE, COMMAND_RUN, COMMAND_DUMP, COMMAND_OPS, COMMAND_DEVICES, COMMAND_CACHE } Command;
+typedef enum Command {
+    COMMAND_TUNE,
+    COMMAND_RUN,
+    COMMAND_DUMP,
+    COMMAND_OPS,
+    COMMAND_DEVICES,
+    COMMAND_CACHE
+} Command;
 
 enum { OPTION_WORDS = 600, OPTION_NAMED = 300 };
 
@@ -28,8 +35,8 @@ typedef struct Options {
     KfTuneOptions tune;
 } Options;
 
-/* KF_OK, or KF_USAGE with one line in `why` (`size` bytes). Strings point into argv; names of "NAME=VALUE" are
- * cut out of it in place. */
+/* KF_OK, or KF_USAGE with one line in `why` (`size` bytes). Strings point into argv; names of
+ * "NAME=VALUE" are cut out of it in place. */
 KfStatus options_parse(int argc, char **argv, Options *options, char *why, size_t size);
 /* The short page, or with `all` every option. */
 void options_help(bool all);

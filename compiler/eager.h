@@ -26,7 +26,8 @@ typedef struct Eager {
     int64_t bytes;           /* moved by all steps */
 } Eager;
 
-/* `ir` is what lower gave for the same ast and options. Program-layer functions are expanded as written. */
+/* NULL where there is no chain to compare with: a program without tensors, outputs in a layout of the caller's.
+ * `ir` is what lower gave for the same ast and options. Program-layer functions are expanded as written. */
 Eager *eager(Arena *arena, const Ast *ast, const Registry *registry, const LowerOptions *options,
              const Ir *ir, Diags *diags);
 

@@ -31,10 +31,14 @@ int main(void) {
 
     /* x and gate have the plain shape; b is a row that broadcasts. */
     KfTensor bias = {.name = "b", .rank = 1, .dim = {COLS}};
-    KfProblem problem = {.has_plain_shape = true, .plain = {.type = KF_F32, .rank = 2, .dim = {ROWS, COLS}},
-                         .inputs = &bias, .input_count = 1, .device = "cpu"};
+    KfProblem problem = {.has_plain_shape = true,
+                         .plain = {.type = KF_F32, .rank = 2, .dim = {ROWS, COLS}},
+                         .inputs = &bias,
+                         .input_count = 1,
+                         .device = "cpu"};
     KfProgram *program;
-    if (kf_program_open(session, "silu(x + b) * gate", SIZE_MAX, &problem, &program) != KF_OK) return give_up(session);
+    if (kf_program_open(session, "silu(x + b) * gate", SIZE_MAX, &problem, &program) != KF_OK)
+        return give_up(session);
 
     KfTuneOptions options = {.effort = KF_QUICK, .budget = 5};
     KfKernel *kernel;
@@ -54,8 +58,8 @@ int main(void) {
     if (kf_launch(kernel, inputs, outputs, NULL) != KF_OK) return give_up(session);
 
     KfResult result = kf_kernel_result(kernel);
-    printf("winner %s, %.2fx over one kernel per op, worst error %.1e\n", result.winner, result.speedup,
-           worst_error(x, b, gate, out));
+    printf("winner %s, %.2fx over one kernel per op, worst error %.1e\n", result.winner,
+           result.speedup, worst_error(x, b, gate, out));
     int status = worst_error(x, b, gate, out) < 1e-5 ? 0 : 1;
     kf_kernel_close(kernel);
     kf_program_close(program);

@@ -92,13 +92,15 @@ void build_argument(Parser *parser, const Token *name, Expr value) {
 Expr build_call(Parser *parser, Token name, uint32_t count, Token close) {
     Ast *ast = parser->ast;
     uint32_t first = ast->args.count;
+    bool named = false;
     parser->arguments.count -= count;
-    const AstArg *arguments = parser->arguments.data + parser->arguments.count;
     for (uint32_t i = 0; i < count; i++) {
-        if (i && arguments[i - 1].name && !arguments[i].name)
-            parser_fail(parser, arguments[i].mark, NULL,
+        AstArg argument = parser->arguments.data[parser->arguments.count + i];
+        if (named && !argument.name)
+            parser_fail(parser, argument.mark, NULL,
                         "a positional argument stands behind a named one");
-        array_push(ast->arena, &ast->args, arguments[i]);
+        named = argument.name;
+        array_push(ast->arena, &ast->args, argument);
     }
     return add(parser, (AstNode){.kind = AST_CALL,
                                  .span = span_join(name.span, close.span),
@@ -164,14 +166,16 @@ void build_parameter(Parser *parser, Token name, const Expr *value) {
     parser->first = ast->nodes.count;
 }
 
-static void check_parameters(Parser *parser, const AstParameter *parameters, uint32_t count) {
+/* The parameters [first, first + count) are all there are of the definition. */
+static void check_parameters(Parser *parser, uint32_t first, uint32_t count) {
+    const AstParameter *parameters = parser->ast->parameters.data;
     if (count > PARSE_PARAMETERS) {
-        parser_fail(parser, parameters[PARSE_PARAMETERS].mark, NULL, "more than %d parameters",
-                    PARSE_PARAMETERS);
+        parser_fail(parser, parameters[first + PARSE_PARAMETERS].mark, NULL,
+                    "more than %d parameters", PARSE_PARAMETERS);
         return;
     }
-    for (uint32_t i = 0; i < count; i++)
-        for (uint32_t j = 0; j < i; j++)
+    for (uint32_t i = first; i < first + count; i++)
+        for (uint32_t j = first; j < i; j++)
             if (!strcmp(parameters[i].name, parameters[j].name))
                 parser_fail(parser, parameters[i].mark, NULL, "two parameters are called '%s'",
                             parameters[i].name);
@@ -186,7 +190,7 @@ void build_definition(Parser *parser, Token begin, Token name, uint32_t count, E
                            .span = span_join(begin.span, value.span),
                            .parameter_first = ast->parameters.count - count,
                            .parameter_count = count};
-    check_parameters(parser, ast->parameters.data + statement.parameter_first, count);
+    check_parameters(parser, statement.parameter_first, count);
     check_order(parser, &statement);
     add_statement(parser, statement);
 }

@@ -55,8 +55,8 @@ static const char *answer(const Parser *parser, Span span) {
 
 /* --- What was expected */
 
-static const int operand_tokens[] = {TOKEN_NUMBER, TOKEN_NAME, TOKEN_OPEN, TOKEN_PLUS,
-                                     TOKEN_MINUS,  TOKEN_NOT,  -1};
+static const int operand_tokens[] = {TOKEN_NOT,  TOKEN_NUMBER, TOKEN_NAME, TOKEN_OPEN,
+                                     TOKEN_PLUS, TOKEN_MINUS,  -1};
 static const int operator_tokens[] = {
     TOKEN_STAR,    TOKEN_SLASH, TOKEN_FLOOR,         TOKEN_PERCENT, TOKEN_AT,
     TOKEN_POWER,   TOKEN_PLUS,  TOKEN_MINUS,         TOKEN_LESS,    TOKEN_LESS_EQUAL,
@@ -100,10 +100,10 @@ typedef struct Words {
     int count;
 } Words;
 
-static Words name_expected(const bool *expected, int count) {
-    bool left[64];
+static Words name_expected(const bool expected[TOKENS_MAX]) {
+    bool left[TOKENS_MAX];
     Words words = {.count = 0};
-    memcpy(left, expected, (size_t)count * sizeof *left);
+    memcpy(left, expected, sizeof left);
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         if (!left[groups[i].tokens[0]]) continue;
         words.list[words.count++] = groups[i].words;
@@ -114,8 +114,8 @@ static Words name_expected(const bool *expected, int count) {
     return words;
 }
 
-static const char *join_expected(Arena *arena, const bool *expected, int count) {
-    Words words = name_expected(expected, count);
+static const char *join_expected(Arena *arena, const bool expected[TOKENS_MAX]) {
+    Words words = name_expected(expected);
     const char *text = "";
     for (int i = 0; i < words.count; i++) {
         const char *between = i == 0 ? ", expected " : i == words.count - 1 ? " or " : ", ";
@@ -169,7 +169,7 @@ static const char *known_hint(const Parser *parser, Token token, Token before) {
     return known ? known : assignment_hint(parser, token);
 }
 
-static const char *hint(const Parser *parser, Token token, const bool *expected) {
+static const char *hint(const Parser *parser, Token token, const bool expected[TOKENS_MAX]) {
     Token before = parser->before;
     const char *text = parser->ast->source->text, *known = known_hint(parser, token, before);
     bool operator_fits = expected[TOKEN_STAR];
@@ -198,12 +198,12 @@ static void note_open_parenthesis(Parser *parser, Token token) {
                  "this '(' is not closed");
 }
 
-void parser_unexpected(Parser *parser, Token token, const bool *expected, int count) {
+void parser_unexpected(Parser *parser, Token token, const bool expected[TOKENS_MAX]) {
     if (compares(token.code) && expected[TOKEN_STAR]) {
         parser_fail(parser, token.span, "write 'a < b && b < c'", "comparisons do not chain");
         return;
     }
     parser_fail(parser, token.span, hint(parser, token, expected), "unexpected %s%s",
-                describe(parser, token), join_expected(parser->ast->arena, expected, count));
+                describe(parser, token), join_expected(parser->ast->arena, expected));
     note_open_parenthesis(parser, token);
 }

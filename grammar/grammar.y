@@ -129,6 +129,8 @@ field_value ::= expr(A).                            { build_directive_field_valu
 %code {
 enum { OVERLAY = 16, STACK_MAX = 8 * PARSE_DEPTH /* the costliest level, f(a, b=…, takes 6 */ };
 
+_Static_assert(YYNTOKEN <= TOKENS_MAX, "parser.h makes room for too few tokens");
+
 /* Whether the grammar can go on with this token: the reductions that it would cause are played on
  * the states alone, the new ones on top of what the real stack still holds. */
 static bool accepts(const yyParser *machine, int code) {
@@ -151,9 +153,9 @@ static bool accepts(const yyParser *machine, int code) {
 }
 
 static void refuse(Parser *parser, const yyParser *machine, Token token) {
-    bool expected[YYNTOKEN];
+    bool expected[TOKENS_MAX] = {false};
     for (int code = 0; code < YYNTOKEN; code++) expected[code] = accepts(machine, code);
-    parser_unexpected(parser, token, expected, YYNTOKEN);
+    parser_unexpected(parser, token, expected);
 }
 
 void grammar_run(Parser *parser) {

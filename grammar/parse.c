@@ -21,8 +21,9 @@ void parser_fail(Parser *parser, Span span, const char *hint, const char *format
     diag_error(parser->diags, parser->ast->source, span, hint, "%s", message);
 }
 
+/* In the lexer's text, which ends where the part that is parsed does. */
 static const char *token_text(const Parser *parser, Token token) {
-    return parser->ast->source->text + token.span.begin;
+    return parser->lexer.text + (token.span.begin - parser->lexer.base);
 }
 
 static uint32_t token_length(Token token) {

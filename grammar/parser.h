@@ -9,6 +9,7 @@
 
 /* Codes below zero never reach the grammar; the others are TOKEN_… of grammar.y (0 is the end). */
 enum { TOKEN_END = 0, LEXER_MALFORMED = -1, LEXER_FOREIGN = -2, LEXER_BLANK = -3 };
+enum { TOKENS_MAX = 64 };
 
 typedef struct Token {
     int code;
@@ -54,7 +55,7 @@ typedef struct Parser {
 
 Token parser_next(Parser *parser);
 /* Says that `token` does not fit; `expected[code]` are those that would have. */
-void parser_unexpected(Parser *parser, Token token, const bool *expected, int count);
+void parser_unexpected(Parser *parser, Token token, const bool expected[TOKENS_MAX]);
 /* Says anything else, once; the parse ends. */
 void parser_fail(Parser *parser, Span span, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

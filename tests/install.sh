@@ -26,11 +26,10 @@ try() {
     run ./example
     [ "$status" = 0 ] || fail "$example fails ($kind), exit $status"
 }
-unset KFUSE_WORKER # found beside the library
-export PATH=$prefix/bin:$PATH
+unset KFUSE_WORKER # found from where the shared library is, else by PATH
 for example in "$SOURCE"/examples/*.c; do
     [ -f "$example" ] || continue
     try shared $(pkg-config --cflags --libs kfuse)
-    try static $(pkg-config --cflags kfuse) "$archive" $(pkg-config --static --libs kfuse | sed 's/-lkfuse//')
+    PATH=$prefix/bin:$PATH try static $(pkg-config --cflags kfuse) "$archive" $(pkg-config --static --libs kfuse | sed 's/-lkfuse//')
     echo "ran: ${example##*/}"
 done

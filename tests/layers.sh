@@ -23,7 +23,7 @@ backward() {
 symbols() { nm "$1" 2>/dev/null | awk 'NF >= 2 && $(NF - 1) ~ /^[A-Z]$/ { print ($(NF - 1) == "U" ? "U" : "D"), $NF }' | sort -u; }
 
 cd "$SOURCE"
-found=$(grep -HE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' -r --include='*.[chy]' --include='*.re' --include='*.def' \
+found=$(grep -HE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' -r --include='*.[chy]' --include='*.re' --include='*.def' --include='*.inc' \
     compiler grammar registry tuner cli *.c *.h 2>/dev/null |
     sed -E 's/^([^:]*):[^"]*"([^"]*)".*/\1 \2/' | grep -v '^registry/templates/' | backward)
 [ -z "$found" ] || fail "includes that point backwards:

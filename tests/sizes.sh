@@ -4,7 +4,7 @@
 #
 #   room   files   lines   median   p90   largest function
 cd "$SOURCE"
-list() { find "$@" -maxdepth 1 \( -name '*.c' -o -name '*.h' -o -name '*.re' -o -name '*.y' \) -type f 2>/dev/null | sort; }
+list() { find "$@" -maxdepth 1 \( -name '*.c' -o -name '*.h' -o -name '*.inc' -o -name '*.re' -o -name '*.y' \) -type f 2>/dev/null | sort; }
 
 # One line a function: lines, "switch" or "plain", file:line, name.
 functions() {

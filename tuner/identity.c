@@ -5,9 +5,11 @@
 
 #include "tuner/device.h"
 
-#define IDENTITY_FIELDS(STRING, WHOLE)                                                             \
-    STRING(title) STRING(software) STRING(key) STRING(compiler) STRING(arch) WHOLE(sms)            \
-    WHOLE(registers_per_block) WHOLE(shared_per_block) WHOLE(threads_per_block) WHOLE(memory) WHOLE(cache)
+#define IDENTITY_FIELDS(STRING, WHOLE)                                                            \
+    STRING(title)                                                                                 \
+    STRING(software) STRING(key) STRING(compiler) STRING(arch) WHOLE(sms)                         \
+        WHOLE(registers_per_block) WHOLE(shared_per_block) WHOLE(threads_per_block) WHOLE(memory) \
+            WHOLE(cache)
 
 void identity_save(Text *out, const DeviceIdentity *identity) {
 #define STRING(name) text_printf(out, #name " %s\n", identity->name);
@@ -49,7 +51,8 @@ bool identity_load(const char *text, DeviceIdentity *identity) {
     int64_t value = 0;
     memset(identity, 0, sizeof *identity);
 #define STRING(name) ok &= load_string(text, #name, identity->name, sizeof identity->name);
-#define WHOLE(name) ok &= load_whole(text, #name, &value), identity->name = (__typeof__(identity->name))value;
+#define WHOLE(name) \
+    ok &= load_whole(text, #name, &value), identity->name = (__typeof__(identity->name))value;
     IDENTITY_FIELDS(STRING, WHOLE)
 #undef STRING
 #undef WHOLE

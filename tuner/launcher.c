@@ -1,5 +1,5 @@
-/* In: a tuned Run, pointers. Out: the launch. The one idea: device and modules are opened at the first launch, in
- * the context they are launched in. */
+/* In: a tuned Run, pointers. Out: the launch. The one idea: device and modules are opened at the
+ * first launch, in the context they are launched in. */
 #include "tuner/launcher.h"
 
 #include <stdlib.h>
@@ -24,8 +24,13 @@ Launcher *launcher_open(const Device *device, int index, bool current, const Ir 
     Launcher *l = calloc(1, sizeof *l);
     uint32_t buffers = ir->inputs.count + ir->outputs.count + run->temporaries.count;
     if (!l) return NULL;
-    *l = (Launcher){.device = device, .index = index, .current = current, .ir = ir, .run = run,
-                    .binaries = binaries, .binary_count = binary_count};
+    *l = (Launcher){.device = device,
+                    .index = index,
+                    .current = current,
+                    .ir = ir,
+                    .run = run,
+                    .binaries = binaries,
+                    .binary_count = binary_count};
     l->modules = calloc(binary_count + 1, sizeof(Module *));
     l->temporaries = calloc(run->temporaries.count + 1, sizeof(Address));
     l->buffers = calloc(buffers + 1, sizeof(Address));
@@ -56,7 +61,9 @@ static bool prepare(Launcher *l, Why *why) {
         if (!l->modules[i]) return false;
     }
     for (uint32_t i = 0; i < l->run->temporaries.count; i++)
-        if (!l->temporaries[i] && !l->device->allocate(l->state, (size_t)l->run->temporaries.data[i], &l->temporaries[i], why))
+        if (!l->temporaries[i] &&
+            !l->device->allocate(l->state, (size_t)l->run->temporaries.data[i], &l->temporaries[i],
+                                 why))
             return false;
     return true;
 }
@@ -95,13 +102,17 @@ static bool may_alias(Launcher *l, const void *const *inputs, void *const *outpu
             const IrInput *in = &l->ir->inputs.data[i];
             bool updated = out->updates == (int32_t)i;
             if (updated && inputs[i] != outputs[o])
-                return why_set(why, "output '%s' updates input '%s' in place: give both one pointer", out->name, in->name);
+                return why_set(why,
+                               "output '%s' updates input '%s' in place: give both one pointer",
+                               out->name, in->name);
             if (!updated && overlap(range, range_of(inputs[i], &in->type, in->strides)))
                 return why_set(why, "output '%s' overlaps input '%s'", out->name, in->name);
         }
         for (uint32_t p = 0; p < o; p++)
-            if (overlap(range, range_of(outputs[p], &l->ir->outputs.data[p].type, l->ir->outputs.data[p].strides)))
-                return why_set(why, "outputs '%s' and '%s' overlap", l->ir->outputs.data[p].name, out->name);
+            if (overlap(range, range_of(outputs[p], &l->ir->outputs.data[p].type,
+                                        l->ir->outputs.data[p].strides)))
+                return why_set(why, "outputs '%s' and '%s' overlap", l->ir->outputs.data[p].name,
+                               out->name);
     }
     return true;
 }
@@ -112,11 +123,12 @@ static Outcome enqueue(Launcher *l, void *stream, Why *why) {
     return l->device->launch(l->state, l->run, l->modules, l->buffers, stream, why);
 }
 
-bool launcher_launch(Launcher *l, const void *const *inputs, void *const *outputs, void *stream, bool *refused,
-                     Why *why) {
+bool launcher_launch(Launcher *l, const void *const *inputs, void *const *outputs, void *stream,
+                     bool *refused, Why *why) {
     *refused = !may_alias(l, inputs, outputs, why);
     if (*refused || !prepare(l, why)) return false;
-    for (uint32_t i = 0; i < l->ir->inputs.count; i++) l->buffers[i] = (Address)(uintptr_t)inputs[i];
+    for (uint32_t i = 0; i < l->ir->inputs.count; i++)
+        l->buffers[i] = (Address)(uintptr_t)inputs[i];
     for (uint32_t o = 0; o < l->ir->outputs.count; o++)
         l->buffers[l->ir->inputs.count + o] = (Address)(uintptr_t)outputs[o];
     return enqueue(l, stream, why) == OUTCOME_OK;
@@ -132,7 +144,8 @@ static bool copy_in(Launcher *l, uint32_t i, const void *host, Address *base, Wh
     return l->device->upload(l->state, *base, (const char *)host - before, (size_t)bytes, why);
 }
 
-static bool copies(Launcher *l, const void *const *inputs, void *const *outputs, Address *owned, Why *why) {
+static bool copies(Launcher *l, const void *const *inputs, void *const *outputs, Address *owned,
+                   Why *why) {
     const Ir *ir = l->ir;
     for (uint32_t i = 0; i < ir->inputs.count; i++)
         if (!copy_in(l, i, inputs[i], &owned[i], why)) return false;
@@ -147,20 +160,24 @@ static bool copies(Launcher *l, const void *const *inputs, void *const *outputs,
         if (!l->device->allocate(l->state, (size_t)bytes, &owned[b], why)) return false;
         l->buffers[b] = owned[b] + (uint64_t)before;
         /* Strided outputs keep what lies between their elements. */
-        if (!l->device->upload(l->state, owned[b], (char *)outputs[o] - before, (size_t)bytes, why)) return false;
+        if (!l->device->upload(l->state, owned[b], (char *)outputs[o] - before, (size_t)bytes, why))
+            return false;
     }
-    if (enqueue(l, NULL, why) != OUTCOME_OK || l->device->finish(l->state, why) != OUTCOME_OK) return false;
+    if (enqueue(l, NULL, why) != OUTCOME_OK || l->device->finish(l->state, why) != OUTCOME_OK)
+        return false;
     for (uint32_t o = 0; o < ir->outputs.count; o++) {
         const IrOutput *out = &ir->outputs.data[o];
         int64_t before, bytes = launcher_extent(&out->type, out->strides, &before);
-        if (!l->device->download(l->state, (char *)outputs[o] - before, l->buffers[ir->inputs.count + o] - (uint64_t)before,
-                                 (size_t)bytes, why))
+        if (!l->device->download(l->state, (char *)outputs[o] - before,
+                                 l->buffers[ir->inputs.count + o] - (uint64_t)before, (size_t)bytes,
+                                 why))
             return false;
     }
     return true;
 }
 
-bool launcher_run(Launcher *l, const void *const *inputs, void *const *outputs, bool *refused, Why *why) {
+bool launcher_run(Launcher *l, const void *const *inputs, void *const *outputs, bool *refused,
+                  Why *why) {
     uint32_t count = l->ir->inputs.count + l->ir->outputs.count;
     *refused = false;
     if (!prepare(l, why)) return false;

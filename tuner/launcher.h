@@ -6,21 +6,22 @@
 
 typedef struct Launcher Launcher;
 
-/* `current`: in the caller's current context (and stream, at launch), else in one of its own. Nothing is
- * loaded before the first launch. Copies nothing: run and binaries must outlive it. */
+/* `current`: in the caller's current context (and stream, at launch), else in one of its own.
+ * Nothing is loaded before the first launch. Copies nothing: run and binaries must outlive it. */
 Launcher *launcher_open(const Device *device, int index, bool current, const Ir *ir, const Run *run,
                         const Binary *binaries, uint32_t binary_count);
 void launcher_close(Launcher *launcher);
 
-/* Enqueues once on device pointers. An output that overlaps an input or another output, other than exactly
- * the input it updates, is refused. */
-bool launcher_launch(Launcher *launcher, const void *const *inputs, void *const *outputs, void *stream,
-                     bool *refused, Why *why);
+/* Enqueues once on device pointers. An output that overlaps an input or another output, other than
+ * exactly the input it updates, is refused. */
+bool launcher_launch(Launcher *launcher, const void *const *inputs, void *const *outputs,
+                     void *stream, bool *refused, Why *why);
 /* On host arrays: copies in, launches, copies out. */
-bool launcher_run(Launcher *launcher, const void *const *inputs, void *const *outputs, bool *refused, Why *why);
+bool launcher_run(Launcher *launcher, const void *const *inputs, void *const *outputs,
+                  bool *refused, Why *why);
 
-/* Bytes from the first to past the last element reached by a shape with strides, and how many of them lie
- * before element 0 (negative strides). */
+/* Bytes from the first to past the last element reached by a shape with strides, and how many of
+ * them lie before element 0 (negative strides). */
 int64_t launcher_extent(const Type *type, const int64_t *strides, int64_t *before);
 
 #endif

@@ -1,5 +1,5 @@
-/* In: a registry, devices. Out: text. The one idea: an op is tested as any program is; `r0 = relu(a); r1 = …` puts
- * many into one kernel. */
+/* In: a registry, devices. Out: text. The one idea: an op is tested as any program is; `r0 =
+ * relu(a); r1 = …` puts many into one kernel. */
 #include "tuner/ops.h"
 
 #include <math.h>
@@ -11,7 +11,8 @@
 
 enum { OPS_PER_KERNEL = 12, OPS_ELEMENTS = 65537, PROBES = 13 };
 
-static const float probes[PROBES] = {-INFINITY, -1000, -5, -1, -0.5f, -0.0f, 0, 0.5f, 1, 5, 1000, INFINITY, NAN};
+static const float probes[PROBES] = {-INFINITY, -1000, -5, -1,   -0.5f,    -0.0f, 0,
+                                     0.5f,      1,     5,  1000, INFINITY, NAN};
 
 static void signature(Text *out, const Function *f) {
     text_printf(out, "%s(", f->name);
@@ -41,8 +42,12 @@ void ops_list(Text *out, const Registry *registry, Arena *arena) {
     for (int p = 0; p < PRIMITIVE_COUNT; p++) {
         const PrimitiveInfo *info = primitive_info((Primitive)p);
         if (info->class == CLASS_OPERATOR) continue;
-        text_printf(&head, "%s(%s)", info->name, info->arity == 1 ? "x" : info->arity == 2 ? "a, b" : "a, b, c");
-        aligned(out, &head, info->class == CLASS_EXACT ? "C function, correctly rounded" : "C function");
+        text_printf(&head, "%s(%s)", info->name,
+                    info->arity == 1   ? "x"
+                    : info->arity == 2 ? "a, b"
+                                       : "a, b, c");
+        aligned(out, &head,
+                info->class == CLASS_EXACT ? "C function, correctly rounded" : "C function");
     }
     text_free(&head);
 }
@@ -52,7 +57,8 @@ const OpName *ops_all(const Registry *registry, Arena *arena, uint32_t *count) {
     const Function *const *list = registry_list(registry, arena, &functions);
     OpName *ops = arena_array(arena, OpName, functions + PRIMITIVE_COUNT);
     *count = 0;
-    for (uint32_t i = 0; i < functions; i++) ops[(*count)++] = (OpName){list[i]->name, list[i]->required};
+    for (uint32_t i = 0; i < functions; i++)
+        ops[(*count)++] = (OpName){list[i]->name, list[i]->required};
     for (int p = 0; p < PRIMITIVE_COUNT; p++) {
         const PrimitiveInfo *info = primitive_info((Primitive)p);
         if (info->class != CLASS_OPERATOR) ops[(*count)++] = (OpName){info->name, info->arity};
@@ -71,10 +77,12 @@ static void calls(Text *out, const OpName *ops, uint32_t count) {
     }
 }
 
-static const Ir *lowered(Arena *arena, const Registry *registry, const char *text, DType dtype, int64_t elements,
-                         bool round_each_op, Text *complaints) {
+static const Ir *lowered(Arena *arena, const Registry *registry, const char *text, DType dtype,
+                         int64_t elements, bool round_each_op, Text *complaints) {
     Diags diags = {.arena = arena};
-    LowerOptions options = {.has_shape = true, .plain = {.dtype = dtype, .rank = 1, .dim = {elements}}, .round_each_op = round_each_op};
+    LowerOptions options = {.has_shape = true,
+                            .plain = {.dtype = dtype, .rank = 1, .dim = {elements}},
+                            .round_each_op = round_each_op};
     const Ast *ast = parse_program(arena, source_new(arena, "<ops>", text, strlen(text)), &diags);
     const Ir *ir = ast ? lower(arena, ast, registry, &options, &diags) : NULL;
     if (!ir) diags_print(complaints, &diags);
@@ -119,7 +127,8 @@ static void show_values(Text *out, const Ir *ir, const void *const *inputs) {
     text_add(out, "values   ");
     for (int k = 0; k < PROBES; k++) {
         text_add(out, k ? ", (" : "(");
-        for (uint32_t i = 0; i < ir->inputs.count; i++) text_printf(out, "%s%g", i ? ", " : "", (double)((const float *)inputs[i])[k]);
+        for (uint32_t i = 0; i < ir->inputs.count; i++)
+            text_printf(out, "%s%g", i ? ", " : "", (double)((const float *)inputs[i])[k]);
         text_printf(out, ") %.7g", (double)values[k]);
     }
     text_add(out, "\n");
@@ -135,7 +144,8 @@ static void show_program(Text *out, const Registry *registry, const char *progra
     text_add(out, "C\n");
     emit_body(out, p, &emit_language_c, 4);
     const void *const *inputs = probe_inputs(arena, ir);
-    text_printf(out, "error    at most %.3g ulp of f32 on CUDA, %.3g on the CPU, at the values below\n",
+    text_printf(out,
+                "error    at most %.3g ulp of f32 on CUDA, %.3g on the CPU, at the values below\n",
                 bound_ulp(ir, inputs, ACCURACY_CUDA), bound_ulp(ir, inputs, ACCURACY_C));
     show_values(out, ir, inputs);
 }
@@ -147,10 +157,12 @@ bool ops_show(Text *out, const Registry *registry, const char *name, Arena *aren
     if (f) {
         calls(&program, &(OpName){f->name, f->required}, 1);
         ast_print_statement(out, f->ast, f->def);
-        text_printf(out, "\n%s%s", f->description ? f->description : "", f->description ? "\n" : "");
+        text_printf(out, "\n%s%s", f->description ? f->description : "",
+                    f->description ? "\n" : "");
     } else if (primitive_find(name, &primitive)) {
         const PrimitiveInfo *info = primitive_info(primitive);
-        text_printf(out, "%s: a C function of %d argument%s\n", info->name, info->arity, info->arity == 1 ? "" : "s");
+        text_printf(out, "%s: a C function of %d argument%s\n", info->name, info->arity,
+                    info->arity == 1 ? "" : "s");
         calls(&program, &(OpName){info->name, info->arity}, 1);
     } else {
         const char *nearest = registry_nearest(registry, name);
@@ -176,17 +188,21 @@ typedef struct Checking {
     OpsCheck *result;
 } Checking;
 
-/* One kernel of several functions; on failure they are tried alone, so that the guilty one is named. */
+/* One kernel of several functions; on failure they are tried alone, so that the guilty one is
+ * named. */
 static bool check_kernel(Checking *c, const OpName *ops, uint32_t count, DType dtype, Why *why) {
     Text program = {0};
     TuneProblem problem;
     Tuned tuned;
     ProblemOptions options = {"default", true, true, false};
     calls(&program, ops, count);
-    const Ir *ir = lowered(c->arena, c->registry, text_string(&program), dtype, OPS_ELEMENTS, false, c->out);
+    const Ir *ir =
+        lowered(c->arena, c->registry, text_string(&program), dtype, OPS_ELEMENTS, false, c->out);
     text_free(&program);
     if (!ir) return why_set(why, "%s", "an op does not compile");
-    if (!problem_build(c->arena, c->device, c->index, &c->identity, ir, NULL, NULL, &options, c->store, &problem, why)) return false;
+    if (!problem_build(c->arena, c->device, c->index, &c->identity, ir, NULL, NULL, &options,
+                       c->store, &problem, why))
+        return false;
     Point only = space_fallback(&problem.template->space);
     TuneOptions tuning = {.budget = 20, .only = &only, .retune = true, .hot = true};
     if (!tune(c->arena, &problem, &tuning, &tuned, why)) return false;
@@ -198,28 +214,40 @@ static bool check_kernel(Checking *c, const OpName *ops, uint32_t count, DType d
         if (!check_kernel(c, &ops[i], 1, dtype, why)) return false;
     if (count == 1) {
         const Result *result = &tuned.candidates.data[0].result;
-        text_printf(c->out, "%-6s %-5s %s: %s: %s\n", c->device->name, dtype_name(dtype), ops[0].name, outcome_phrase(result->outcome), result->message);
+        text_printf(c->out, "%-6s %-5s %s: %s: %s\n", c->device->name, dtype_name(dtype),
+                    ops[0].name, outcome_phrase(result->outcome), result->message);
         c->result->failed++;
     }
     return true;
 }
 
 bool ops_check(Text *out, const Registry *registry, const OpName *ops, uint32_t count,
-               const Device *device, int index, Store *store, Arena *arena, OpsCheck *result, Why *why) {
+               const Device *device, int index, Store *store, Arena *arena, OpsCheck *result,
+               Why *why) {
     static const DType types[] = {DT_F32, DT_F16, DT_BF16, DT_F64};
-    Checking c = {.registry = registry, .device = device, .index = index, .store = store, .arena = arena, .out = out, .result = result};
+    Checking c = {.registry = registry,
+                  .device = device,
+                  .index = index,
+                  .store = store,
+                  .arena = arena,
+                  .out = out,
+                  .result = result};
     why->text[0] = '\0';
     if (!device->identify(index, true, &c.identity, why)) return false;
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
         OpsCheck before = *result;
         for (uint32_t i = 0; i < count; i += OPS_PER_KERNEL)
-            if (!check_kernel(&c, ops + i, count - i < OPS_PER_KERNEL ? count - i : OPS_PER_KERNEL, types[t], why)) return false;
-        text_printf(out, "%-6s %-5s %u passed, %u failed\n", device->name, dtype_name(types[t]), result->passed - before.passed, result->failed - before.failed);
+            if (!check_kernel(&c, ops + i, count - i < OPS_PER_KERNEL ? count - i : OPS_PER_KERNEL,
+                              types[t], why))
+                return false;
+        text_printf(out, "%-6s %-5s %u passed, %u failed\n", device->name, dtype_name(types[t]),
+                    result->passed - before.passed, result->failed - before.failed);
     }
     return result->failed == 0;
 }
 
-void ops_warn_bounds(Text *out, const Registry *registry, const OpName *ops, uint32_t count, Arena *arena) {
+void ops_warn_bounds(Text *out, const Registry *registry, const OpName *ops, uint32_t count,
+                     Arena *arena) {
     for (uint32_t i = 0; i < count; i++) {
         Text program = {0};
         calls(&program, &ops[i], 1);
@@ -227,6 +255,9 @@ void ops_warn_bounds(Text *out, const Registry *registry, const OpName *ops, uin
         text_free(&program);
         if (!ir) continue;
         double bound = bound_ulp(ir, probe_inputs(arena, ir), ACCURACY_CUDA);
-        if (bound > 64) text_printf(out, "warning: %s: rounding may cost %.3g ulp of f32 at ordinary arguments\n", ops[i].name, bound);
+        if (bound > 64)
+            text_printf(out,
+                        "warning: %s: rounding may cost %.3g ulp of f32 at ordinary arguments\n",
+                        ops[i].name, bound);
     }
 }

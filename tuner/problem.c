@@ -1,5 +1,6 @@
-/* In: an elementwise program and a device. Out: a TuneProblem. The idea: every kernel of the run, the fused one,
- * each eager step and the roof's stream, goes through the same plan, emit and tune_run. */
+/* In: an elementwise program and a device. Out: a TuneProblem. The idea: every kernel of the run,
+ * the fused one, each eager step and the roof's stream, goes through the same plan, emit and
+ * tune_run. */
 #include "tuner/problem.h"
 
 #include <inttypes.h>
@@ -34,7 +35,8 @@ const char *problem_shape(Arena *arena, const Ir *ir) {
 const char *problem_space(Arena *arena, const Ir *ir) {
     const Type *widest = &ir->outputs.data[0].type;
     for (uint32_t i = 1; i < ir->outputs.count; i++)
-        if (type_count(&ir->outputs.data[i].type) > type_count(widest)) widest = &ir->outputs.data[i].type;
+        if (type_count(&ir->outputs.data[i].type) > type_count(widest))
+            widest = &ir->outputs.data[i].type;
     Text text = {0};
     shape_print(&text, widest);
     return keep(arena, &text);
@@ -58,7 +60,11 @@ static bool bind_edges(Arena *arena, const Ir *ir, const Plan *main, TuneProblem
 
 /* --- companions */
 
-/* One step of the eager chain: its template at the analytic default, launched on the whole program's buffers. */
+/* A longer chain is not timed: its temporaries alone would not fit. */
+enum { EAGER_STEPS = 64 };
+
+/* One step of the eager chain: its template at the analytic default, launched on the whole
+ * program's buffers. */
 static uint32_t buffer_of(const Ir *ir, EagerRef ref) {
     switch (ref.place) {
     case EAGER_INPUT: return ref.index;
@@ -73,7 +79,8 @@ static void rename_buffers(const TuneProblem *problem, const EagerStep *step, La
         Arg *arg = &launch->args[i];
         if (arg->kind != ARG_BUFFER) continue;
         bool result = arg->buffer >= step->ir->inputs.count;
-        arg->buffer = buffer_of(problem->ir, result ? step->result : step->operands.data[arg->buffer]);
+        arg->buffer =
+            buffer_of(problem->ir, result ? step->result : step->operands.data[arg->buffer]);
     }
 }
 
@@ -93,8 +100,9 @@ static Point default_point(Arena *arena, const Template *template, const Plan *p
     return space_point(&template->space, indices[0]);
 }
 
+/* Steps of one kernel share its module. */
 static bool eager_run(Arena *arena, const TuneProblem *problem, const Eager *eager, Run *run,
-                      const char **sources, Why *why) {
+                      const char **sources, uint32_t *modules, Why *why) {
     for (uint32_t t = 0; t < eager->temporaries.count; t++)
         array_push(arena, &run->temporaries, type_bytes(&eager->temporaries.data[t]));
     for (uint32_t s = 0; s < eager->steps.count; s++) {
@@ -109,11 +117,14 @@ static bool eager_run(Arena *arena, const TuneProblem *problem, const Eager *eag
         uint32_t first = run->launches.count;
         if (!tune_run(arena, template, step_plan, &point, problem->identity, run, &reason))
             return why_set(why, "eager step '%s': %s", step->label, reason);
+        const char *source = instance(arena, template, &point);
+        uint32_t module = 0;
+        while (module < *modules && strcmp(sources[module], source) != 0) module++;
+        if (module == *modules) sources[(*modules)++] = source;
         for (uint32_t i = first; i < run->launches.count; i++) {
-            run->launches.data[i].module = s;
+            run->launches.data[i].module = module;
             rename_buffers(problem, step, &run->launches.data[i]);
         }
-        sources[s] = instance(arena, template, &point);
     }
     return true;
 }
@@ -141,11 +152,13 @@ int64_t problem_roof_bytes(const Plan *p) {
 
 const char *problem_roof_text(Arena *arena, const Plan *p) {
     uint32_t reads = full_size(p, false), writes = full_size(p, true);
-    return arena_printf(arena, "%u read%s and %u write%s", reads, reads == 1 ? "" : "s", writes, writes == 1 ? "" : "s");
+    return arena_printf(arena, "%u read%s and %u write%s", reads, reads == 1 ? "" : "s", writes,
+                        writes == 1 ? "" : "s");
 }
 
 /* The stream's parameters are its arrays, reads first, then the bytes of each. */
-static bool roof_run(Arena *arena, const TuneProblem *problem, Run *run, const char **source, Why *why) {
+static bool roof_run(Arena *arena, const TuneProblem *problem, Run *run, const char **source,
+                     Why *why) {
     const Plan *p = problem->plans[0];
     uint32_t reads = full_size(p, false), writes = full_size(p, true), n = 0;
     const Template *template = emit_stream(arena, problem->device->language, reads, writes);
@@ -179,16 +192,17 @@ static bool roof_run(Arena *arena, const TuneProblem *problem, Run *run, const c
 static bool add_companions(Arena *arena, const Eager *eager, TuneProblem *problem, Why *why) {
     Companion *list = arena_array(arena, Companion, 2);
     Run *runs = arena_array(arena, Run, 2);
-    const char **sources = arena_array(arena, const char *, eager->steps.count + 1);
+    const char **sources = arena_array(arena, const char *, eager ? eager->steps.count + 1 : 1);
     const char **stream = arena_array(arena, const char *, 1);
     problem->companions = list;
     if (problem_roof_bytes(problem->plans[0]) > 0) {
         if (!roof_run(arena, problem, &runs[0], stream, why)) return false;
         list[problem->companion_count++] = (Companion){"roof", &runs[0], stream, 1, false};
     }
-    if (eager->steps.count > 0) {
-        if (!eager_run(arena, problem, eager, &runs[1], sources, why)) return false;
-        list[problem->companion_count++] = (Companion){"eager", &runs[1], sources, eager->steps.count, true};
+    if (eager && eager->steps.count > 0 && eager->steps.count <= EAGER_STEPS) {
+        uint32_t modules = 0;
+        if (!eager_run(arena, problem, eager, &runs[1], sources, &modules, why)) return false;
+        list[problem->companion_count++] = (Companion){"eager", &runs[1], sources, modules, true};
     }
     return true;
 }
@@ -206,27 +220,35 @@ static const char *key_text(Arena *arena, const TuneProblem *p, const ProblemOpt
     Text text = {0}, canonical = {0};
     ir_print(&canonical, p->ir, true);
     text_printf(&text, "template=%016" PRIx64 "\n", p->template->hash);
-    text_printf(&text, "ir=%016" PRIx64 "\n", (uint64_t)XXH3_64bits(canonical.data, canonical.length));
+    text_printf(&text, "ir=%016" PRIx64 "\n",
+                (uint64_t)XXH3_64bits(canonical.data, canonical.length));
     text_add(&text, "class=");
     plan_class_print(&text, main);
     text_add(&text, "\nbucket=");
     for (uint32_t i = 0; i < main->rank; i++)
-        text_printf(&text, "%s%" PRId64, i ? "x" : "", options->exact ? main->extent[i] : bucket(main->extent[i]));
-    text_printf(&text, "%s\nmath=%s\nmode=%s\ndevice=%s\ncompiler=%s\n", options->exact ? " exact" : "",
-                options->math, options->hot ? "hot" : "cold", p->identity->key, p->identity->compiler);
+        text_printf(&text, "%s%" PRId64, i ? "x" : "",
+                    options->exact ? main->extent[i] : bucket(main->extent[i]));
+    text_printf(&text, "%s\nmath=%s\nmode=%s\ndevice=%s\ncompiler=%s\n",
+                options->exact ? " exact" : "", options->math, options->hot ? "hot" : "cold",
+                p->identity->key, p->identity->compiler);
     text_free(&canonical);
     return keep(arena, &text);
 }
 
-bool problem_build(Arena *arena, const Device *device, int index, const DeviceIdentity *identity, const Ir *ir,
-                   const Ir *rounded, const Eager *eager, const ProblemOptions *options, Store *store,
-                   TuneProblem *problem, Why *why) {
-    *problem = (TuneProblem){.device = device, .index = index, .identity = identity, .ir = ir, .rounded = rounded,
+bool problem_build(Arena *arena, const Device *device, int index, const DeviceIdentity *identity,
+                   const Ir *ir, const Ir *rounded, const Eager *eager,
+                   const ProblemOptions *options, Store *store, TuneProblem *problem, Why *why) {
+    *problem = (TuneProblem){.device = device,
+                             .index = index,
+                             .identity = identity,
+                             .ir = ir,
+                             .rounded = rounded,
                              .store = store};
     Groups groups = fuse(arena, ir);
     const Plan *main = plan(arena, ir, &groups.list.data[0]);
     problem->template = problem_template(arena, device, main);
-    if (!bind_edges(arena, ir, main, problem)) return why_set(why, "an edge shape does not fit the plan's class");
+    if (!bind_edges(arena, ir, main, problem))
+        return why_set(why, "an edge shape does not fit the plan's class");
     problem->key = (StoreKey){key_text(arena, problem, options), problem_shape(arena, ir)};
-    return !options->companions || !eager || add_companions(arena, eager, problem, why);
+    return !options->companions || add_companions(arena, eager, problem, why);
 }

@@ -1,5 +1,6 @@
-/* Problem: what the engine tunes, put together from the compiler's products: the template of a group, its
- * bindings to the real shape and to the gate's edges, the eager chain and the roof as companions, the key. */
+/* Problem: what the engine tunes, put together from the compiler's products: the template of a
+ * group, its bindings to the real shape and to the gate's edges, the eager chain and the roof as
+ * companions, the key. */
 #ifndef KF_PROBLEM_H
 #define KF_PROBLEM_H
 
@@ -8,17 +9,17 @@
 #include "tuner/tune.h"
 
 typedef struct ProblemOptions {
-    const char *math;  /* "default" … : part of the key */
+    const char *math; /* "default" … : part of the key */
     bool hot, exact;
-    bool companions;   /* eager and roof beside it */
+    bool companions; /* eager and roof beside it */
 } ProblemOptions;
 
-/* `ir` is simplified, has the group's outputs alone and is elementwise; `rounded` is its round-each-op twin.
- * NULL with `why` where the eager chain or the roof cannot be planned (our bug, but no reason to stop: the
- * caller may go on without companions). */
+/* `ir` is simplified, has the group's outputs alone and is elementwise; `rounded` is its
+ * round-each-op twin. NULL with `why` where the eager chain or the roof cannot be planned (our bug,
+ * but no reason to stop: the caller may go on without companions). */
 bool problem_build(Arena *arena, const Device *device, int index, const DeviceIdentity *identity,
-                   const Ir *ir, const Ir *rounded, const Eager *eager, const ProblemOptions *options,
-                   Store *store, TuneProblem *problem, Why *why);
+                   const Ir *ir, const Ir *rounded, const Eager *eager,
+                   const ProblemOptions *options, Store *store, TuneProblem *problem, Why *why);
 
 /* The template of a plan in a device's language. */
 const Template *problem_template(Arena *arena, const Device *device, const Plan *plan);

@@ -1,4 +1,5 @@
-/* In: a Report. Out: text, JSON, or the store's lines. The table in report.h is the only list of fields. */
+/* In: a Report. Out: text, JSON, or the store's lines. The table in report.h is the only list of
+ * fields. */
 #include "tuner/report.h"
 
 #include <math.h>
@@ -21,9 +22,12 @@ Report report_none(void) {
 }
 
 void report_rate(Text *out, double rate) {
-    if (rate >= 1e12) text_printf(out, "%.2f TB/s", rate / 1e12);
-    else if (rate >= 1e9) text_printf(out, "%.3g GB/s", rate / 1e9);
-    else text_printf(out, "%.3g MB/s", rate / 1e6);
+    if (rate >= 1e12)
+        text_printf(out, "%.2f TB/s", rate / 1e12);
+    else if (rate >= 1e9)
+        text_printf(out, "%.3g GB/s", rate / 1e9);
+    else
+        text_printf(out, "%.3g MB/s", rate / 1e6);
 }
 
 void report_bytes(Text *out, int64_t bytes) {
@@ -35,9 +39,12 @@ void report_bytes(Text *out, int64_t bytes) {
 }
 
 void report_time(Text *out, double seconds) {
-    if (seconds >= 1) text_printf(out, "%.3g s", seconds);
-    else if (seconds >= 1e-3) text_printf(out, "%.3g ms", seconds * 1e3);
-    else text_printf(out, "%.3g us", seconds * 1e6);
+    if (seconds >= 1)
+        text_printf(out, "%.3g s", seconds);
+    else if (seconds >= 1e-3)
+        text_printf(out, "%.3g ms", seconds * 1e3);
+    else
+        text_printf(out, "%.3g us", seconds * 1e6);
 }
 
 void report_count(Text *out, int64_t count) {
@@ -64,10 +71,11 @@ static void line_head(Text *out, const Report *r) {
 }
 
 static void line_tried(Text *out, const Report *r) {
-    text_printf(out, "tried      %d candidate%s: %d right", (int)r->candidates, plural(r->candidates),
-                (int)r->right);
+    text_printf(out, "tried      %d candidate%s: %d right", (int)r->candidates,
+                plural(r->candidates), (int)r->right);
     for (int k = OUTCOME_OK + 1; k < OUTCOME_COUNT; k++)
-        if (r->failed[k] > 0) text_printf(out, ", %d %s", (int)r->failed[k], outcome_phrase((Outcome)k));
+        if (r->failed[k] > 0)
+            text_printf(out, ", %d %s", (int)r->failed[k], outcome_phrase((Outcome)k));
     text_printf(out, "; %d distinct binar%s", (int)r->distinct, r->distinct == 1 ? "y" : "ies");
     if (*r->stopped) text_printf(out, "; %s", r->stopped);
     text_add(out, "\n");
@@ -120,9 +128,12 @@ static void line_right(Text *out, const Report *r) {
         report_count(out, r->elements);
     }
     text_add(out, " elements");
-    if (!isnan(r->max_ulp)) text_printf(out, ", worst %.2g ulp%s%s", r->max_ulp, *r->max_ulp_at ? " at " : "", r->max_ulp_at);
+    if (!isnan(r->max_ulp))
+        text_printf(out, ", worst %.2g ulp%s%s", r->max_ulp, *r->max_ulp_at ? " at " : "",
+                    r->max_ulp_at);
     if (!isnan(r->max_bound)) text_printf(out, " (%.0f %% of its bound)", 100 * r->max_bound);
-    text_printf(out, "; NaN, inf, -0, subnormals and odd sizes in %d edge cases too", (int)r->edges);
+    text_printf(out, "; NaN, inf, -0, subnormals and odd sizes in %d edge cases too",
+                (int)r->edges);
     if (r->unchecked > 0) text_printf(out, "; %d unchecked", (int)r->unchecked);
     if (r->ambiguous * 100 > r->checked)
         text_printf(out, "\nwarning    %d elements hang on a comparison that rounding can flip",
@@ -136,15 +147,19 @@ static void line_took(Text *out, const Report *r) {
         time_t date = (time_t)r->date;
         struct tm local;
         if (localtime_r(&date, &local)) strftime(when, sizeof when, "%Y-%m-%d %H:%M", &local);
-        text_printf(out, "took       %.3g s           answered from the store (tuned %s)\n", r->took, when);
+        text_printf(out, "took       %.3g s           answered from the store (tuned %s)\n",
+                    r->took, when);
     } else {
         double other = r->took - r->took_start - r->took_compile - r->took_check - r->took_measure;
-        text_printf(out, "took       %.2f s           start %.2f, compile %.2f (%d worker%s), check %.2f, "
-                         "measure %.2f, other %.2f\n",
-                    r->took, r->took_start, r->took_compile, (int)r->workers, plural(r->workers),
-                    r->took_check, r->took_measure, other > 0 ? other : 0);
+        text_printf(
+            out,
+            "took       %.2f s           start %.2f, compile %.2f (%d worker%s), check %.2f, "
+            "measure %.2f, other %.2f\n",
+            r->took, r->took_start, r->took_compile, (int)r->workers, plural(r->workers),
+            r->took_check, r->took_measure, other > 0 ? other : 0);
     }
-    if (*r->store_note) text_printf(out, "stored     nothing: %s\n", r->store_note);
+    if (*r->store_note)
+        text_printf(out, "stored     nothing: %s\n", r->store_note);
     else if (*r->store)
         text_printf(out, "stored     %s   next run: no compile, no measurement\n", r->store);
     if (*r->use) text_printf(out, "use it     %s\n", r->use);
@@ -168,16 +183,21 @@ void report_text(Text *out, const Report *r) {
 static void json_string(Text *out, const char *string) {
     text_add(out, "\"");
     for (const char *c = string; *c; c++) {
-        if (*c == '"' || *c == '\\') text_printf(out, "\\%c", *c);
-        else if ((unsigned char)*c < 0x20) text_printf(out, "\\u%04x", *c);
-        else text_add_bytes(out, c, 1);
+        if (*c == '"' || *c == '\\')
+            text_printf(out, "\\%c", *c);
+        else if ((unsigned char)*c < 0x20)
+            text_printf(out, "\\u%04x", *c);
+        else
+            text_add_bytes(out, c, 1);
     }
     text_add(out, "\"");
 }
 
 static void json_real(Text *out, const char *key, double value) {
-    if (isfinite(value)) text_printf(out, ",\"%s\":%.9g", key, value);
-    else text_printf(out, ",\"%s\":null", key);
+    if (isfinite(value))
+        text_printf(out, ",\"%s\":%.9g", key, value);
+    else
+        text_printf(out, ",\"%s\":null", key);
 }
 
 static void json_text(Text *out, const char *key, const char *value) {
@@ -210,8 +230,8 @@ static void json_winner(Text *out, const char *winner) {
         size_t key = strcspn(c, "=");
         size_t word = strcspn(c, " ,");
         if (key >= word) break;
-        text_printf(out, "%s\"%.*s\":%.*s", c == winner ? "" : ",", (int)key, c, (int)(word - key - 1),
-                    c + key + 1);
+        text_printf(out, "%s\"%.*s\":%.*s", c == winner ? "" : ",", (int)key, c,
+                    (int)(word - key - 1), c + key + 1);
         c += word;
         c += strspn(c, " ,");
     }
@@ -223,7 +243,8 @@ static void json_failed(Text *out, const Report *r) {
     const char *separator = "";
     for (int k = OUTCOME_OK + 1; k < OUTCOME_COUNT; k++) {
         if (r->failed[k] == 0) continue;
-        text_printf(out, "%s\"%s\":%lld", separator, outcome_name((Outcome)k), (long long)r->failed[k]);
+        text_printf(out, "%s\"%s\":%lld", separator, outcome_name((Outcome)k),
+                    (long long)r->failed[k]);
         separator = ",";
     }
     text_add(out, "}");
@@ -275,15 +296,16 @@ void report_save(Text *out, const Report *report) {
 #undef REAL
 #undef WHOLE
     for (int k = 0; k < OUTCOME_COUNT; k++)
-        text_printf(out, "failed.%s %lld\n", outcome_name((Outcome)k), (long long)report->failed[k]);
+        text_printf(out, "failed.%s %lld\n", outcome_name((Outcome)k),
+                    (long long)report->failed[k]);
 }
 
 static void load_field(Arena *arena, Report *report, const char *name, const char *value) {
-#define STRING(field)                                                                              \
+#define STRING(field) \
     if (strcmp(name, #field) == 0) report->field = arena_copy(arena, value, strlen(value));
-#define REAL(field)                                                                                \
+#define REAL(field) \
     if (strcmp(name, #field) == 0) report->field = strtod(value, NULL);
-#define WHOLE(field)                                                                               \
+#define WHOLE(field) \
     if (strcmp(name, #field) == 0) report->field = strtoll(value, NULL, 10);
     REPORT_FIELDS(STRING, REAL, WHOLE)
 #undef STRING

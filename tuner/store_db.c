@@ -199,8 +199,10 @@ static int make_tables(Store *store) {
  * schema, this is where the first is migrated. */
 static int check_schema(Store *store) {
     int version = 0, tables = 0;
-    int rc = read_number(store, "PRAGMA user_version", &version);
+    int rc = db_exec(store, "BEGIN"); /* both of one moment: another process may be making them */
+    if (rc == SQLITE_OK) rc = read_number(store, "PRAGMA user_version", &version);
     if (rc == SQLITE_OK) rc = read_number(store, "SELECT count(*) FROM sqlite_master", &tables);
+    db_exec(store, "ROLLBACK");
     if (rc != SQLITE_OK) return rc;
     if (version == STORE_SCHEMA && tables > 0) return SQLITE_OK;
     if (version > STORE_SCHEMA) {

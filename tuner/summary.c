@@ -27,24 +27,29 @@ static const char *place(Arena *arena, const Type *type, int64_t at) {
         at /= type->dim[d];
     }
     text_add(&text, "[");
-    for (uint32_t d = 0; d < type->rank; d++) text_printf(&text, "%s%" PRId64, d ? ", " : "", index[d]);
+    for (uint32_t d = 0; d < type->rank; d++)
+        text_printf(&text, "%s%" PRId64, d ? ", " : "", index[d]);
     text_add(&text, "]");
     return keep(arena, &text);
 }
 
 static void count_candidates(const Tuned *tuned, Report *r) {
-    r->candidates = tuned->candidates.count;
     for (uint32_t i = 0; i < tuned->candidates.count; i++) {
         const Candidate *c = &tuned->candidates.data[i];
-        if (c->result.outcome == OUTCOME_OK) r->right++;
-        else r->failed[c->result.outcome]++;
+        if (!c->done) continue;
+        r->candidates++;
+        if (c->result.outcome == OUTCOME_OK)
+            r->right++;
+        else
+            r->failed[c->result.outcome]++;
     }
     r->distinct = tuned->distinct;
     r->compiled = tuned->compiled;
     r->workers = tuned->workers;
 }
 
-static void describe_winner(Arena *arena, const TuneProblem *problem, const Tuned *tuned, Report *r) {
+static void describe_winner(Arena *arena, const TuneProblem *problem, const Tuned *tuned,
+                            Report *r) {
     if (tuned->winner < 0) return;
     const Candidate *winner = &tuned->candidates.data[tuned->winner];
     const Check *check = &winner->result.check;
@@ -63,8 +68,8 @@ static void describe_winner(Arena *arena, const TuneProblem *problem, const Tune
     r->tie_percent = 100 * fabs(tuned->tie_ratio - 1);
 }
 
-static void describe_companions(Arena *arena, const TuneProblem *problem, const Tuned *tuned, const Eager *eager,
-                                Report *r) {
+static void describe_companions(Arena *arena, const TuneProblem *problem, const Tuned *tuned,
+                                const Eager *eager, Report *r) {
     Text labels = {0};
     for (uint32_t i = 0; i < problem->companion_count; i++) {
         const Result *result = &tuned->companions[i];
@@ -86,7 +91,8 @@ static void describe_companions(Arena *arena, const TuneProblem *problem, const 
 
 static const char *mode_text(Arena *arena, const Tuned *tuned, bool hot) {
     if (hot) return "hot buffers";
-    return tuned->bench.sets > 1 ? arena_printf(arena, "cold buffers (%u sets)", tuned->bench.sets) : "cold buffers";
+    return tuned->bench.sets > 1 ? arena_printf(arena, "cold buffers (%u sets)", tuned->bench.sets)
+                                 : "cold buffers";
 }
 
 Report summary(Arena *arena, const TuneProblem *problem, const Tuned *tuned, const Eager *eager) {
@@ -96,7 +102,8 @@ Report summary(Arena *arena, const TuneProblem *problem, const Tuned *tuned, con
     r.dtype = dtype_name(problem->ir->outputs.data[0].type.dtype);
     r.inputs = main->loads.count;
     r.outputs = main->stores.count;
-    for (uint32_t i = 0; i < problem->ir->outputs.count; i++) r.elements += type_count(&problem->ir->outputs.data[i].type);
+    for (uint32_t i = 0; i < problem->ir->outputs.count; i++)
+        r.elements += type_count(&problem->ir->outputs.data[i].type);
     r.bytes = main->bytes_read + main->bytes_written;
     r.device = problem->identity->title;
     r.software = problem->identity->software;

@@ -250,10 +250,10 @@ static void lists_shows_clears(void **state) {
 
 enum { WRITERS = 4, PUTS = 25 };
 
-static void write_many(const char *folder, int writer) {
+static void write_many(const char *folder, int writer, int puts) {
     Store *store = store_open(folder);
     if (store_complaint(store)) fprintf(stderr, "%s\n", store_complaint(store)), _exit(1);
-    for (int i = 0; i < PUTS; i++) {
+    for (int i = 0; i < puts; i++) {
         char point[32];
         snprintf(point, sizeof point, "VEC=%d",
                  i % 5 ? writer * PUTS + i : 0); /* some are the same */
@@ -283,14 +283,13 @@ static void check_writers(Fixture *fixture) {
     store_close(store);
 }
 
-/* The folder does not exist when they begin. */
-static void report_86_processes_write_one_key(void **state) {
-    Fixture *fixture = *state;
+static void run_writers(const char *folder, int puts) {
     pid_t children[WRITERS];
+    fflush(NULL);
     for (int i = 0; i < WRITERS; i++) {
         children[i] = fork();
         if (children[i] == 0) {
-            write_many(fixture->folder, i);
+            write_many(folder, i, puts);
             _exit(0);
         }
     }
@@ -299,7 +298,19 @@ static void report_86_processes_write_one_key(void **state) {
         waitpid(children[i], &status, 0);
         assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     }
+}
+
+static void report_86_processes_write_one_key(void **state) {
+    Fixture *fixture = *state;
+    run_writers(fixture->folder, PUTS);
     check_writers(fixture);
+}
+
+/* Nobody takes a database that another one is just making for a damaged one. */
+static void processes_make_one_store(void **state) {
+    Fixture *fixture = *state;
+    for (int round = 0; round < 100; round++)
+        run_writers(below(fixture, arena_printf(fixture->arena, "%d", round)), 1);
 }
 
 typedef struct Writer {
@@ -309,7 +320,7 @@ typedef struct Writer {
 
 static void *write_in_thread(void *context) {
     const Writer *writer = context;
-    write_many(writer->folder, writer->number);
+    write_many(writer->folder, writer->number, PUTS);
     return NULL;
 }
 
@@ -367,6 +378,7 @@ int main(void) {
         STORE_TEST(report_89_read_only_folder_still_answers),
         STORE_TEST(full_disk),
         STORE_TEST(report_86_processes_write_one_key),
+        STORE_TEST(processes_make_one_store),
         STORE_TEST(threads_hold_stores_of_their_own),
         STORE_TEST(report_80_killed_in_the_middle),
         STORE_TEST(lists_shows_clears),

@@ -1,0 +1,86 @@
+/* Kernels: tuned once, launched again and again. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "kfuse_objects.h"
+
+KfStatus kf_tune(KfProgram *program, const KfTuneOptions *options, KfKernel **out) {
+    static const KfTuneOptions none = {0};
+    KfKernel *kernel = calloc(1, sizeof *kernel);
+    text_clear(&program->session->message);
+    program->session->interrupt = 0;
+    *out = NULL;
+    if (!kernel) return session_say(program->session, KF_ENVIRONMENT, "out of memory");
+    kernel->program = program;
+    kernel->arena = arena_open();
+    kernel->report = report_none();
+    KfStatus status = pipeline_tune(kernel, options ? options : &none);
+    if (status == KF_OK || (status == KF_INTERRUPTED && kernel->run))
+        *out = kernel;
+    else
+        kf_kernel_close(kernel);
+    return status;
+}
+
+void kf_kernel_close(KfKernel *kernel) {
+    if (!kernel) return;
+    launcher_close(kernel->current);
+    launcher_close(kernel->own);
+    arena_close(kernel->arena);
+    text_free(&kernel->text);
+    text_free(&kernel->json);
+    free(kernel);
+}
+
+static KfStatus launched(KfKernel *kernel, bool ok, bool refused, const Why *why) {
+    return ok ? KF_OK
+              : session_say(kernel->program->session, refused ? KF_INPUT : KF_ENVIRONMENT, "%s",
+                            why->text);
+}
+
+static Launcher *launcher(KfKernel *kernel, Launcher **slot, bool current) {
+    if (!*slot)
+        *slot = launcher_open(kernel->device, kernel->index, current, kernel->program->ir,
+                              kernel->run, kernel->binaries, kernel->binary_count);
+    return *slot;
+}
+
+KfStatus kf_launch(KfKernel *kernel, const void *const *inputs, void *const *outputs,
+                   void *stream) {
+    Why why = {"out of memory"};
+    bool refused = false;
+    Launcher *l = launcher(kernel, &kernel->current, true);
+    return launched(kernel, l && launcher_launch(l, inputs, outputs, stream, &refused, &why),
+                    refused, &why);
+}
+
+KfStatus kf_run(KfKernel *kernel, const void *const *inputs, void *const *outputs) {
+    Why why = {"out of memory"};
+    bool refused = false;
+    Launcher *l = launcher(kernel, &kernel->own, false);
+    return launched(kernel, l && launcher_run(l, inputs, outputs, &refused, &why), refused, &why);
+}
+
+const char *kf_kernel_report(KfKernel *kernel, KfFormat format) {
+    Text *text = format == KF_JSON ? &kernel->json : &kernel->text;
+    text_clear(text);
+    (format == KF_JSON ? report_json : report_text)(text, &kernel->report);
+    return text_string(text);
+}
+
+static double or_zero(double value) {
+    return isnan(value) ? 0 : value;
+}
+
+KfResult kf_kernel_result(const KfKernel *kernel) {
+    const Report *r = &kernel->report;
+    return (KfResult){r->winner,
+                      or_zero(r->time),
+                      or_zero(r->eager_time),
+                      or_zero((double)r->bytes / r->time / r->roof),
+                      or_zero(r->eager_time / r->time),
+                      or_zero(r->max_ulp),
+                      (uint32_t)r->candidates,
+                      (uint32_t)r->compiled,
+                      r->cached != 0};
+}

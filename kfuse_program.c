@@ -1,0 +1,200 @@
+/* Programs: what the caller says about them, what can be asked of them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/emit.h"
+#include "grammar/parse.h"
+#include "kfuse_objects.h"
+
+static Type type_of(const KfTensor *tensor, DType fallback) {
+    Type type = {.dtype = tensor->type == KF_PLAIN_TYPE ? fallback : (DType)tensor->type};
+    type.rank = tensor->rank > 0 ? (uint32_t)tensor->rank : 0;
+    for (uint32_t d = 0; d < type.rank; d++) type.dim[d] = tensor->dim[d];
+    return type;
+}
+
+static const char *check_tensor(const KfTensor *tensor) {
+    if (tensor->rank > RANK_MAX || tensor->rank < KF_PLAIN_SHAPE)
+        return "the rank is not between 0 and 8";
+    if ((unsigned)tensor->type > KF_F64) return "unknown type";
+    for (int d = 0; d < tensor->rank; d++)
+        if (tensor->dim[d] < 0) return "a dimension is negative";
+    return NULL;
+}
+
+static LowerOptions lower_options(Arena *arena, const KfProblem *problem) {
+    LowerOptions options = {.has_shape = problem->has_plain_shape,
+                            .plain = type_of(&problem->plain, DT_F32),
+                            .has_out_dtype = problem->out_type != KF_PLAIN_TYPE,
+                            .out_dtype = (DType)problem->out_type,
+                            .round_each_op = problem->round_each_op};
+    InputSpec *inputs = arena_array(arena, InputSpec, problem->input_count);
+    for (size_t i = 0; i < problem->input_count; i++) {
+        const KfTensor *t = &problem->inputs[i];
+        inputs[i] = (InputSpec){.name = arena_copy(arena, t->name, strlen(t->name)),
+                                .has_shape = t->rank != KF_PLAIN_SHAPE,
+                                .has_dtype = t->type != KF_PLAIN_TYPE,
+                                .has_strides = t->strides != NULL,
+                                .type = type_of(t, options.plain.dtype)};
+        for (uint32_t d = 0; t->strides && d < inputs[i].type.rank; d++)
+            inputs[i].strides[d] = t->strides[d];
+    }
+    ParamSpec *params = arena_array(arena, ParamSpec, problem->param_count);
+    for (size_t i = 0; i < problem->param_count; i++)
+        params[i] =
+            (ParamSpec){arena_copy(arena, problem->params[i].name, strlen(problem->params[i].name)),
+                        problem->params[i].value};
+    options.inputs = inputs;
+    options.input_count = (uint32_t)problem->input_count;
+    options.params = params;
+    options.param_count = (uint32_t)problem->param_count;
+    return options;
+}
+
+const char *program_one_line(Arena *arena, const Ast *ast) {
+    Text text = {0};
+    ast_print(&text, ast);
+    while (text.length > 0 && text.data[text.length - 1] == '\n') text.data[--text.length] = '\0';
+    Text line = {0};
+    for (const char *c = text_string(&text); *c; c++)
+        *c == '\n' ? text_add(&line, "; ") : text_add_bytes(&line, c, 1);
+    const char *copy = arena_copy(arena, text_string(&line), line.length);
+    text_free(&text);
+    text_free(&line);
+    return copy;
+}
+
+bool program_output_strides(KfSession *session, const KfProblem *problem, Ir *ir) {
+    for (size_t i = 0; i < problem->output_count; i++) {
+        const KfTensor *t = &problem->outputs[i];
+        uint32_t o = 0;
+        while (o < ir->outputs.count && strcmp(ir->outputs.data[o].name, t->name) != 0) o++;
+        if (o == ir->outputs.count)
+            return session_say(session, KF_INPUT, "the program has no output '%s'", t->name), false;
+        if (!t->strides) continue;
+        for (uint32_t d = 0; d < ir->outputs.data[o].type.rank; d++) {
+            if (t->strides[d] == 0 && ir->outputs.data[o].type.dim[d] > 1)
+                return session_say(session, KF_INPUT,
+                                   "output '%s' has stride 0: elements would overlap", t->name),
+                       false;
+            ir->outputs.data[o].strides[d] = t->strides[d];
+        }
+    }
+    return true;
+}
+
+KfStatus kf_program_open(KfSession *session, const char *text, size_t length,
+                         const KfProblem *problem, KfProgram **out) {
+    static const char *const math[] = {"default", "strict", "fast"};
+    text_clear(&session->message);
+    *out = NULL;
+    if (!text || !problem || (unsigned)problem->math > KF_MATH_FAST)
+        return session_say(session, KF_USAGE, "no program, or an unknown math mode");
+    if (length == SIZE_MAX) length = strlen(text);
+    const char *wrong = problem->has_plain_shape ? check_tensor(&problem->plain) : NULL;
+    for (size_t i = 0; i < problem->input_count && !wrong; i++)
+        wrong =
+            problem->inputs[i].name ? check_tensor(&problem->inputs[i]) : "an input without a name";
+    if (wrong) return session_say(session, KF_USAGE, "%s", wrong);
+    if (length > SOURCE_MAX)
+        return session_say(session, KF_INPUT, "the program is longer than 16 MiB");
+    KfProgram *program = calloc(1, sizeof *program);
+    if (!program) return session_say(session, KF_ENVIRONMENT, "out of memory");
+    program->session = session;
+    program->arena = arena_open();
+    program->lower = lower_options(program->arena, problem);
+    program->math = math[problem->math];
+    if (problem->device)
+        program->device = arena_copy(program->arena, problem->device, strlen(problem->device));
+    const char *name = problem->source ? problem->source : "<expr>";
+    KfStatus status =
+        pipeline_compile(program, source_new(program->arena, name, text, length), problem);
+    if (status == KF_OK)
+        *out = program;
+    else
+        kf_program_close(program);
+    return status;
+}
+
+void kf_program_close(KfProgram *program) {
+    if (!program) return;
+    arena_close(program->arena);
+    free(program);
+}
+
+size_t kf_program_input_count(const KfProgram *program) {
+    return program->ir->inputs.count;
+}
+
+size_t kf_program_output_count(const KfProgram *program) {
+    return program->ir->outputs.count;
+}
+
+static KfTensor tensor_of(const char *name, const Type *type, const int64_t *strides) {
+    KfTensor tensor = {
+        .name = name, .type = (KfType)type->dtype, .rank = (int)type->rank, .strides = strides};
+    memcpy(tensor.dim, type->dim, sizeof tensor.dim);
+    return tensor;
+}
+
+KfTensor kf_program_input(const KfProgram *program, size_t index) {
+    const IrInput *input = &program->ir->inputs.data[index];
+    return tensor_of(input->name, &input->type, input->strides);
+}
+
+KfTensor kf_program_output(const KfProgram *program, size_t index) {
+    const IrOutput *output = &program->ir->outputs.data[index];
+    return tensor_of(output->name, &output->type, output->strides);
+}
+
+int kf_program_updates(const KfProgram *program, size_t index) {
+    return program->ir->outputs.data[index].updates;
+}
+
+static KfStatus dump_groups(KfProgram *program, KfStage stage, const char *point_text, Text *out) {
+    Groups groups;
+    KfStatus status = pipeline_groups(program, &groups);
+    for (uint32_t i = 0; i < groups.list.count && status == KF_OK; i++) {
+        const Plan *p = plan(program->arena, program->simplified, &groups.list.data[i]);
+        if (stage == KF_STAGE_PLAN) {
+            plan_print(out, p);
+            continue;
+        }
+        const Template *template =
+            stage == KF_STAGE_CUDA ? emit_cuda(program->arena, p) : emit_c(program->arena, p);
+        Point point = space_fallback(&template->space);
+        const char *why;
+        if (point_text &&
+            !point_parse(&template->space, point_text, &point, program->arena, &point, &why))
+            return session_say(program->session, KF_USAGE, "%s", why);
+        template_instantiate(out, template, &point, "");
+    }
+    return status;
+}
+
+KfStatus kf_program_dump(KfProgram *program, KfStage stage, const char *point, char **text) {
+    Text out = {0};
+    KfStatus status = KF_OK;
+    text_clear(&program->session->message);
+    switch (stage) {
+    case KF_STAGE_AST: ast_dump(&out, program->ast); break;
+    case KF_STAGE_IR: ir_print(&out, program->ir, false); break;
+    default: status = dump_groups(program, stage, point, &out); break;
+    }
+    if (status == KF_OK) return session_give(&out, text);
+    text_free(&out);
+    return status;
+}
+
+KfStatus kf_program_evaluate(KfProgram *program, const void *const *inputs, void *const *outputs) {
+    text_clear(&program->session->message);
+    Team *team = team_open(parallel_cpus());
+    Eval *eval = eval_open(program->simplified, inputs, ACCURACY_C, team);
+    if (eval)
+        for (uint32_t o = 0; o < program->ir->outputs.count; o++) eval_values(eval, o, outputs[o]);
+    eval_close(eval);
+    team_close(team);
+    return eval ? KF_OK
+                : session_say(program->session, KF_ENVIRONMENT,
+                              "the program's values do not fit in memory");
+}

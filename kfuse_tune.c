@@ -1,0 +1,195 @@
+/* What stands around the stages of tuning: identity, options, the store's answer, the report. */
+#include <string.h>
+#include <time.h>
+
+#include "kfuse_objects.h"
+
+double tuning_clock(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* What results depend on, without starting a driver where an earlier start is on record. */
+bool tuning_identify(KfSession *session, const Device *device, int index, Arena *arena,
+                     DeviceIdentity *identity, Why *why) {
+    DeviceIdentity quick = {0};
+    Why ignored;
+    if (!device->identify(index, false, &quick, &ignored))
+        return device->identify(index, true, identity, why);
+    if (quick.sms > 0) return *identity = quick, true; /* complete without a driver: the cpu */
+    StoreKey key = {arena_printf(arena, "identity of %s:%d\n%s\n", device->name, index, quick.key),
+                    "1"};
+    const char *record;
+    int64_t date;
+    if (store_answer(session->store, &key, arena, &record, &date) &&
+        identity_load(record, identity))
+        return true;
+    if (!device->identify(index, true, identity, why)) return false;
+    Text text = {0};
+    identity_save(&text, identity);
+    store_put_answer(session->store, &key, text_string(&text));
+    text_free(&text);
+    return true;
+}
+
+static void report_progress(void *context, uint32_t finished, uint32_t total, double best,
+                            double left) {
+    KfSession *session = context;
+    KfProgress progress = {"tune", finished, total, best, left > 0 ? left : 0};
+    if (session->options.progress) session->options.progress(session->options.context, &progress);
+}
+
+/* Trials and minimum by effort: command-line.md. */
+bool tuning_options(KfProgram *program, const KfTuneOptions *in, const Template *template,
+                    Arena *arena, TuneOptions *out) {
+    KfSession *session = program->session;
+    static const uint32_t trials[] = {64, 16, 0}, minimum[] = {30, 8, UINT32_MAX};
+    if ((unsigned)in->effort > KF_FULL)
+        return session_say(session, KF_USAGE, "unknown effort"), false;
+    *out = (TuneOptions){.trials = in->trials ? in->trials : trials[in->effort],
+                         .minimum = minimum[in->effort],
+                         .sensible = in->effort != KF_FULL,
+                         .budget = in->budget > 0 ? in->budget : 20,
+                         .seed = in->seed,
+                         .jobs = in->jobs,
+                         .hot = in->hot,
+                         .retune = in->retune,
+                         .interrupt = &session->interrupt,
+                         .progress = report_progress,
+                         .context = session};
+    if (in->strategy && strcmp(in->strategy, "auto") != 0 &&
+        !(out->strategy = strategy_find(in->strategy))) {
+        Text names = {0};
+        for (const Strategy *const *s = strategy_table; *s; s++)
+            text_printf(&names, " %s", (*s)->name);
+        session_say(session, KF_USAGE, "unknown strategy '%s'; choose auto%s", in->strategy,
+                    text_string(&names));
+        text_free(&names);
+        return false;
+    }
+    if (in->point) {
+        Point *only = arena_new(arena, Point), base = space_fallback(&template->space);
+        const char *why;
+        if (!point_parse(&template->space, in->point, &base, arena, only, &why))
+            return session_say(session, KF_USAGE, "%s", why), false;
+        out->only = only;
+        out->retune = true;
+    }
+    return true;
+}
+
+static const char *use_text(Arena *arena, const KfProgram *program) {
+    Text text = {0};
+    text_printf(&text, "kfuse run '%s'", program->expression);
+    for (uint32_t i = 0; i < program->ir->inputs.count; i++)
+        text_printf(&text, " %s=%s.npy", program->ir->inputs.data[i].name,
+                    program->ir->inputs.data[i].name);
+    for (uint32_t o = 0; o < program->ir->outputs.count; o++) {
+        const char *name = program->ir->outputs.data[o].name;
+        if (program->ir->outputs.count == 1)
+            text_printf(&text, " -o %s.npy", name);
+        else
+            text_printf(&text, " -o %s=%s.npy", name, name);
+    }
+    const char *copy = arena_copy(arena, text_string(&text), text.length);
+    text_free(&text);
+    return copy;
+}
+
+static void store_fields(KfKernel *kernel, Report *r) {
+    const Store *store = kernel->program->session->store;
+    bool keeps = store_keeps(store);
+    r->store_note = keeps || !store_complaint(store) ? "" : store_complaint(store);
+    r->store = keeps ? store_path(store) : "";
+}
+
+/* A Run and its binary from an earlier answer, without any driver. */
+bool tuning_answer(KfKernel *kernel, const TuneProblem *problem, double began) {
+    Arena *arena = kernel->arena;
+    const char *text, *why;
+    int64_t date;
+    Binary *binary = arena_new(arena, Binary);
+    Run *run = arena_new(arena, Run);
+    Point point = space_fallback(&problem->template->space);
+    Text label = {0};
+    if (!store_answer(problem->store, &problem->key, arena, &text, &date) ||
+        !report_load(arena, text, &kernel->report) ||
+        !point_parse(&problem->template->space, kernel->report.winner, &point, arena, &point, &why))
+        return false;
+    point_print(&label, &problem->template->space, &point, ",");
+    bool ok =
+        store_binary(problem->store, &problem->key, text_string(&label), arena, &binary->bytes,
+                     &binary->size) &&
+        tune_run(arena, problem->template, problem->plans[0], &point, problem->identity, run, &why);
+    text_free(&label);
+    kernel->report.cached = 1;
+    kernel->report.candidates = kernel->report.compiled = 0;
+    kernel->report.date = date;
+    kernel->report.took = tuning_clock() - began;
+    store_fields(kernel, &kernel->report);
+    kernel->run = run;
+    kernel->binaries = binary;
+    kernel->binary_count = 1;
+    return ok;
+}
+
+static KfStatus no_winner(KfProgram *program, const Tuned *tuned) {
+    const Candidate *first = tuned->candidates.count ? &tuned->candidates.data[0] : NULL;
+    if (tuned->interrupted)
+        return session_say(program->session, KF_INTERRUPTED,
+                           "interrupted before any candidate was right");
+    if (!tuned->bench.self_test && *tuned->bench.self_test_message)
+        return session_say(program->session, KF_NO_KERNEL, "nothing was tuned: %s",
+                           tuned->bench.self_test_message);
+    return session_say(
+        program->session, KF_NO_KERNEL, "none of %u candidates is right; the first, %s: %s: %s",
+        tuned->candidates.count, first ? first->label : "",
+        first ? outcome_phrase(first->result.outcome) : "", first ? first->result.message : "");
+}
+
+static void keep_answer(const TuneProblem *problem, const Report *report) {
+    Text text = {0};
+    report_save(&text, report);
+    store_put_answer(problem->store, &problem->key, text_string(&text));
+    store_flush(problem->store);
+    text_free(&text);
+}
+
+KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *problem, const TuneOptions *options,
+                       const Eager *eager, double began) {
+    KfProgram *program = kernel->program;
+    Tuned *tuned = arena_new(kernel->arena, Tuned);
+    Why why;
+    if (!tune(kernel->arena, problem, options, tuned, &why))
+        return session_say(program->session, KF_ENVIRONMENT, "%s", why.text);
+    if (tuned->winner < 0) return no_winner(program, tuned);
+    const Candidate *winner = &tuned->candidates.data[tuned->winner];
+    kernel->run = &winner->run;
+    kernel->binaries = &winner->binary;
+    kernel->binary_count = 1;
+    kernel->report = summary(kernel->arena, problem, tuned, eager);
+    kernel->report.expression = program->expression;
+    kernel->report.math = program->math;
+    kernel->report.use = use_text(kernel->arena, program);
+    kernel->report.took = tuning_clock() - began;
+    kernel->report.date = (int64_t)time(NULL);
+    store_fields(kernel, &kernel->report);
+    if (!tuned->interrupted && !options->only) keep_answer(problem, &kernel->report);
+    return tuned->interrupted ? KF_INTERRUPTED : KF_OK;
+}
+
+KfStatus tuning_fits_memory(KfProgram *program, const DeviceIdentity *identity) {
+    double bytes = 0;
+    for (uint32_t i = 0; i < program->ir->inputs.count; i++) {
+        int64_t before;
+        bytes += (double)launcher_extent(&program->ir->inputs.data[i].type,
+                                         program->ir->inputs.data[i].strides, &before);
+    }
+    for (uint32_t o = 0; o < program->ir->outputs.count; o++)
+        bytes += (double)type_bytes(&program->ir->outputs.data[o].type);
+    if (bytes <= (double)identity->memory) return KF_OK;
+    return session_say(program->session, KF_INPUT, "the arrays take %.1f GiB; %s has %.1f GiB",
+                       bytes / 1073741824.0, identity->title,
+                       (double)identity->memory / 1073741824.0);
+}

@@ -1,0 +1,178 @@
+/* In: points of the search. Out: candidates with a binary, ready to measure, or with the reason why
+ * not. Points are compiled a few to a unit; a unit that fails is tried one by one. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/tuning.h"
+
+/* A unit of 3 to 6 small kernels costs a third of as many single ones (48 kernels on 16 processes:
+ * 0.27 s alone, 0.17 s by threes). */
+enum { UNIT_POINTS = 4 };
+
+/* A new candidate; false where it is already decided (known from the store, or infeasible). */
+static bool add_candidate(Tuning *t, const Point *point) {
+    const TuneProblem *p = t->problem;
+    Text label = {0};
+    point_print(&label, &p->template->space, point, ",");
+    Candidate c = {.point = *point,
+                   .twin_of = -1,
+                   .label = arena_copy(t->arena, text_string(&label), label.length)};
+    text_free(&label);
+    array_push(t->arena, &t->tuned->candidates, c);
+    Candidate *added = tuning_candidate(t, t->tuned->candidates.count - 1);
+    const StoredTrial *trial = t->options->retune ? NULL : tuning_known(t, added->label);
+    if (trial) {
+        added->result = trial->result;
+        tuning_finish(t, added);
+        return false;
+    }
+    const char *why = "";
+    if (!tune_run(t->arena, p->template, p->plans[0], point, p->identity, &added->run, &why)) {
+        tuning_fail(t, added, OUTCOME_INFEASIBLE, why);
+        return false;
+    }
+    return true;
+}
+
+static void add_unit(Tuning *t, const Unit *unit) {
+    if (unit->members.count > 0) array_push(t->arena, &t->units, *unit);
+}
+
+void tuning_ask(Tuning *t) {
+    Unit unit = {0};
+    Point point;
+    while (t->tuned->candidates.count < t->total && t->strategy->ask(t->search, &point)) {
+        if (add_candidate(t, &point))
+            array_push(t->arena, &unit.members, t->tuned->candidates.count - 1);
+        /* The analytic default compiles alone: the bench can begin with it. */
+        if (t->tuned->candidates.count > 1 && unit.members.count < UNIT_POINTS) continue;
+        add_unit(t, &unit);
+        unit = (Unit){0};
+    }
+    add_unit(t, &unit);
+}
+
+void tuning_ask_only(Tuning *t) {
+    Unit unit = {0};
+    if (add_candidate(t, t->options->only)) array_push(t->arena, &unit.members, 0);
+    add_unit(t, &unit);
+}
+
+static void unit_source(Text *out, const Tuning *t, const Unit *unit) {
+    const Template *template = t->problem->template;
+    for (uint32_t i = 0; i < unit->members.count; i++) {
+        const Point *point = &t->tuned->candidates.data[unit->members.data[i]].point;
+        template_instantiate(out, template, point, tune_suffix(t->arena, &template->space, point));
+    }
+}
+
+static void submit_unit(Tuning *t, uint32_t index) {
+    const Unit *unit = &t->units.data[index];
+    Text source = {0};
+    if (unit->members.count > 0)
+        unit_source(&source, t, unit);
+    else
+        text_add(&source, t->problem->companions[unit->companion].sources[unit->module]);
+    pool_submit(
+        t->pool, index,
+        &(CompileUnit){text_string(&source), t->problem->template->name, t->problem->fast_math});
+    text_free(&source);
+}
+
+static void companion_units(Tuning *t) {
+    for (uint32_t i = 0; i < t->problem->companion_count; i++) {
+        t->companion_missing[i] = t->problem->companions[i].source_count;
+        for (uint32_t m = 0; m < t->problem->companions[i].source_count; m++)
+            array_push(t->arena, &t->units, (Unit){.companion = i, .module = m});
+    }
+}
+
+void tuning_submit(Tuning *t) {
+    companion_units(t);
+    for (uint32_t i = 0; i < t->units.count; i++) submit_unit(t, i);
+}
+
+static bool same_launch(const Run *a, const Run *b) {
+    if (a->launches.count != b->launches.count) return false;
+    for (uint32_t i = 0; i < a->launches.count; i++) {
+        const Launch *x = &a->launches.data[i], *y = &b->launches.data[i];
+        if (memcmp(x->grid, y->grid, sizeof x->grid) ||
+            memcmp(x->block, y->block, sizeof x->block) || x->shared != y->shared ||
+            x->cluster != y->cluster)
+            return false;
+    }
+    return true;
+}
+
+static int32_t find_twin(const Tuning *t, const Candidate *c) {
+    for (uint32_t i = 0; i < t->tuned->candidates.count; i++) {
+        const Candidate *other = &t->tuned->candidates.data[i];
+        if (other == c || other->twin_of >= 0 || !other->binary.bytes) continue;
+        if (other->result.machine_code == c->result.machine_code &&
+            same_launch(&other->run, &c->run))
+            return (int32_t)i;
+    }
+    return -1;
+}
+
+static bool fits(const DeviceIdentity *identity, const Candidate *c) {
+    const Launch *launch = &c->run.launches.data[0];
+    int64_t threads = (int64_t)launch->block[0] * launch->block[1] * launch->block[2];
+    const Resources *r = &c->result.resources;
+    return (identity->registers_per_block <= 0 ||
+            r->registers * threads <= identity->registers_per_block) &&
+           (identity->shared_per_block <= 0 ||
+            r->shared_bytes + launch->shared <= identity->shared_per_block);
+}
+
+void tuning_accept(Tuning *t, uint32_t index, Binary binary) {
+    const TuneProblem *p = t->problem;
+    Candidate *c = tuning_candidate(t, index);
+    c->compiled = true;
+    if (c->run.launches.count > 0)
+        p->device->resources(binary.bytes, binary.size, c->run.launches.data[0].entry,
+                             &c->result.resources, &c->result.machine_code);
+    c->twin_of = find_twin(t, c);
+    c->binary = binary;
+    if (c->twin_of >= 0) return; /* its result is filled in at the end */
+    t->tuned->distinct++;
+    if (c->run.launches.count > 0 && !fits(p->identity, c)) {
+        tuning_fail(t, c, OUTCOME_INFEASIBLE,
+                    "needs more registers or shared memory than a block has");
+        return;
+    }
+    array_push(t->arena, &t->ready, index);
+}
+
+static void companion_compiled(Tuning *t, const Unit *unit, Binary binary) {
+    t->companion_binaries[unit->companion][unit->module] = binary;
+    if (binary.bytes) t->companion_missing[unit->companion]--;
+}
+
+void tuning_compiled(Tuning *t, Compiled *compiled) {
+    Unit unit = t->units.data[compiled->id];
+    t->tuned->compile_seconds += compiled->seconds;
+    Binary binary = {0};
+    if (compiled->outcome == OUTCOME_OK) {
+        binary = (Binary){arena_alloc(t->arena, compiled->size), compiled->size};
+        memcpy((void *)(uintptr_t)binary.bytes, compiled->binary, compiled->size);
+    }
+    free(compiled->binary);
+    if (unit.members.count == 0) {
+        companion_compiled(t, &unit, binary);
+    } else if (binary.bytes) {
+        t->tuned->compiled += unit.members.count;
+        for (uint32_t i = 0; i < unit.members.count; i++)
+            tuning_accept(t, unit.members.data[i], binary);
+    } else if (unit.members.count == 1) {
+        tuning_fail(t, tuning_candidate(t, unit.members.data[0]), compiled->outcome,
+                    compiled->message);
+    } else { /* one bad member fails them all: one by one */
+        for (uint32_t i = 0; i < unit.members.count; i++) {
+            Unit alone = {0};
+            array_push(t->arena, &alone.members, unit.members.data[i]);
+            array_push(t->arena, &t->units, alone);
+            submit_unit(t, t->units.count - 1);
+        }
+    }
+}

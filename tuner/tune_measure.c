@@ -1,0 +1,92 @@
+/* In: candidates and companions with binaries. Out: their results, one at a time from the bench. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tuner/tuning.h"
+
+static const double GIVE_UP_RATIO = 3;
+
+static Run *edge_runs(Tuning *t, const Candidate *c) {
+    const TuneProblem *p = t->problem;
+    Run *runs = arena_array(t->arena, Run, p->plan_count);
+    for (uint32_t i = 1; i < p->plan_count; i++) {
+        const char *why;
+        if (!tune_run(t->arena, p->template, p->plans[i], &c->point, p->identity, &runs[i - 1],
+                      &why))
+            runs[i - 1] = (Run){0};
+    }
+    return runs;
+}
+
+static void measure_candidate(Tuning *t, uint32_t index) {
+    Candidate *c = tuning_candidate(t, index);
+    BenchJob job = {
+        .id = index,
+        .label = c->label,
+        .run = &c->run,
+        .binaries = &c->binary,
+        .binary_count = 1,
+        .judge_edges = t->problem->plan_count > 1,
+        .edge_runs = edge_runs(t, c),
+        .edge_count = t->problem->plan_count - 1,
+        .judge = true,
+        .budget = 0.02 + 0.2 * t->options->budget / (t->total + 1),
+        .give_up_over = t->best * GIVE_UP_RATIO,
+    };
+    Resources resources = c->result.resources;
+    uint64_t code = c->result.machine_code;
+    if (bench_submit(t->bench, &job, &t->why))
+        bench_result(t->bench, &c->result);
+    else
+        c->result.outcome = OUTCOME_CRASH,
+        snprintf(c->result.message, sizeof c->result.message, "%.200s", t->why.text);
+    c->result.resources = resources;
+    c->result.machine_code = code;
+    c->measured = true;
+    t->strategy->tell(t->search, &c->point, &c->result);
+    tuning_finish(t, c);
+    if (c->result.outcome != OUTCOME_OK || !t->options->retune)
+        store_put_trial(t->problem->store, &t->problem->key, c->label, &c->result, NULL, 0);
+}
+
+static void measure_companion(Tuning *t, uint32_t index) {
+    const Companion *companion = &t->problem->companions[index];
+    Result *result = &t->tuned->companions[index];
+    result->outcome = OUTCOME_COMPILE;
+    if (t->companion_missing[index] > 0) return;
+    BenchJob job = {.id = COMPANION_ID + index,
+                    .label = companion->label,
+                    .run = companion->run,
+                    .binaries = t->companion_binaries[index],
+                    .binary_count = companion->source_count,
+                    .judge = companion->judge,
+                    .rounded = companion->judge,
+                    .budget = 0.1};
+    if (bench_submit(t->bench, &job, &t->why)) bench_result(t->bench, result);
+}
+
+double tuning_roof(const Tuning *t) {
+    for (uint32_t i = 0; i < t->problem->companion_count; i++)
+        if (strcmp(t->problem->companions[i].label, "roof") == 0 &&
+            t->tuned->companions[i].outcome == OUTCOME_OK)
+            return t->tuned->companions[i].time;
+    return 0;
+}
+
+static bool companions_compiled(const Tuning *t, uint32_t index) {
+    return t->companion_missing[index] == 0 || !t->pool || pool_pending(t->pool) == 0;
+}
+
+/* Takes one thing that can be measured; false if there is none yet. */
+bool tuning_measure_next(Tuning *t) {
+    /* The first candidate that passes the oracle sets the golden output; companions come right
+     * behind it. */
+    if (t->ready_next > 0 && t->companion_next < t->problem->companion_count &&
+        companions_compiled(t, t->companion_next)) {
+        measure_companion(t, t->companion_next++);
+        return true;
+    }
+    if (t->ready_next == t->ready.count) return false;
+    measure_candidate(t, t->ready.data[t->ready_next++]);
+    return true;
+}

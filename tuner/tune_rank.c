@@ -1,0 +1,108 @@
+/* In: measured candidates. Out: the winner. Finalists, the eager chain and the roof are timed in
+ * turn, paired, and only that decides; inside the noise a fixed rule does, so that ties do not flip
+ * from run to run. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/tuning.h"
+
+enum { FINALISTS = 6 };
+static const double FINAL_RATIO = 1.04;
+
+static int by_time(const void *a, const void *b) {
+    const Candidate *x = *(Candidate *const *)a, *y = *(Candidate *const *)b;
+    if (x->result.time != y->result.time) return x->result.time < y->result.time ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+/* Right candidates of this run, fastest first. */
+Candidate **tuning_right(Tuning *t, uint32_t *count) {
+    Candidate **list = arena_array(t->arena, Candidate *, t->tuned->candidates.count + 1);
+    *count = 0;
+    for (uint32_t i = 0; i < t->tuned->candidates.count; i++) {
+        Candidate *c = tuning_candidate(t, i);
+        if (c->done && c->result.outcome == OUTCOME_OK && c->twin_of < 0 && c->result.time > 0)
+            list[(*count)++] = c;
+    }
+    qsort(list, *count, sizeof *list, by_time);
+    return list;
+}
+
+/* Median and half-width of the 95 % interval of b/a over paired samples (order statistics; normal
+ * approximation of the binomial: ranks n/2 ± 0.98 sqrt(n)). */
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static double paired_ratio(const Result *a, const Result *b, double *half) {
+    double ratios[RESULT_SAMPLES];
+    uint32_t n = a->sample_count < b->sample_count ? a->sample_count : b->sample_count;
+    if (n < 5) return *half = 1, b->time / a->time;
+    for (uint32_t i = 0; i < n; i++) ratios[i] = (double)b->samples[i] / (double)a->samples[i];
+    qsort(ratios, n, sizeof *ratios, by_value);
+    double reach = 0.98 * sqrt((double)n);
+    int32_t low = (int32_t)floor(n / 2.0 - reach), high = (int32_t)ceil(n / 2.0 + reach);
+    low = low < 0 ? 0 : low;
+    high = high >= (int32_t)n ? (int32_t)n - 1 : high;
+    *half = (ratios[high] - ratios[low]) / 2;
+    return ratios[n / 2];
+}
+
+/* Finalists in order of preference: the analytic default, then the order in which they were asked
+ * for. The fastest wins unless one before it is inside the noise of the pair: a fixed rule, so that
+ * ties do not flip. */
+static void decide(Tuning *t, Candidate **finalists, uint32_t count) {
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < count; i++)
+        if (finalists[i]->result.time < finalists[best]->result.time) best = i;
+    uint32_t chosen = best;
+    t->tuned->tie = -1;
+    for (uint32_t i = 0; i < count; i++) {
+        double half, ratio;
+        if (i == best) continue;
+        ratio = paired_ratio(&finalists[best]->result, &finalists[i]->result, &half);
+        if (ratio - 1 > half && ratio - 1 > 0.002) continue;
+        bool preferred = finalists[i] < finalists[chosen];
+        Candidate *second = preferred ? finalists[chosen] : finalists[i];
+        if (preferred) chosen = i;
+        t->tuned->tie = (int32_t)(second - t->tuned->candidates.data);
+    }
+    t->tuned->winner = (int32_t)(finalists[chosen] - t->tuned->candidates.data);
+    if (t->tuned->tie >= 0)
+        t->tuned->tie_ratio = tuning_candidate(t, (uint32_t)t->tuned->tie)->result.time /
+                              finalists[chosen]->result.time;
+}
+
+void tuning_rank(Tuning *t) {
+    uint32_t count, n = 0;
+    Candidate **list = tuning_right(t, &count);
+    Candidate *finalists[FINALISTS];
+    uint64_t ids[FINALISTS + 8];
+    Result results[FINALISTS + 8] = {0};
+    if (count == 0) return;
+    for (uint32_t i = 0; i < count && n < FINALISTS; i++)
+        if (list[i]->measured && list[i]->result.time <= FINAL_RATIO * list[0]->result.time)
+            finalists[n++] = list[i];
+    for (uint32_t i = 0; i < n; i++) ids[i] = (uint64_t)(finalists[i] - t->tuned->candidates.data);
+    uint32_t total = n;
+    for (uint32_t i = 0; i < t->problem->companion_count && i < 8; i++)
+        if (t->tuned->companions[i].outcome == OUTCOME_OK) ids[total++] = COMPANION_ID + i;
+    double budget = fmax(0.05, fmin(0.1 * t->options->budget, tuning_left(t)));
+    if (n > 0 && !tuning_interrupted(t) &&
+        bench_rank(t->bench, ids, total, budget, results, &t->why)) {
+        for (uint32_t i = 0; i < total; i++) {
+            Result *into =
+                i < n ? &finalists[i]->result : &t->tuned->companions[ids[i] - COMPANION_ID];
+            into->time = results[i].time;
+            into->spread = results[i].spread;
+            into->sample_count = results[i].sample_count;
+            memcpy(into->samples, results[i].samples, sizeof into->samples);
+        }
+    }
+    if (n > 0)
+        decide(t, finalists, n);
+    else
+        t->tuned->winner = (int32_t)(list[0] - t->tuned->candidates.data);
+}

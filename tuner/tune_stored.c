@@ -1,0 +1,91 @@
+/* In: the store. Out: candidates that an earlier run measured, with their binaries; and what this
+ * run found, kept. */
+#include <string.h>
+
+#include "tuner/tuning.h"
+
+enum { STORED_BINARIES = 8 };
+
+const StoredTrial *tuning_known(const Tuning *t, const char *label) {
+    for (uint32_t i = 0; i < t->trial_count; i++)
+        if (strcmp(t->trials[i].point, label) == 0 &&
+            strcmp(t->trials[i].shape, t->problem->key.shape) == 0)
+            return &t->trials[i];
+    return NULL;
+}
+
+static bool companion_from_store(Tuning *t, uint32_t index) {
+    const Companion *companion = &t->problem->companions[index];
+    for (uint32_t m = 0; m < companion->source_count; m++) {
+        Binary *binary = &t->companion_binaries[index][m];
+        const char *label = arena_printf(t->arena, "%s.%u", companion->label, m);
+        if (!store_binary(t->problem->store, &t->problem->key, label, t->arena, &binary->bytes,
+                          &binary->size))
+            return false;
+    }
+    t->companion_missing[index] = 0;
+    return true;
+}
+
+/* Another shape of this bucket was tuned: its best point that is legal here becomes the only
+ * candidate, with its stored binary. */
+static bool candidate_from_store(Tuning *t) {
+    const TuneProblem *p = t->problem;
+    for (uint32_t i = 0; i < t->trial_count; i++) {
+        Binary binary;
+        const char *why;
+        Candidate c = {.twin_of = -1, .label = t->trials[i].point};
+        Point base = space_fallback(&p->template->space);
+        if (t->trials[i].result.outcome != OUTCOME_OK ||
+            !point_parse(&p->template->space, c.label, &base, t->arena, &c.point, &why) ||
+            !space_allows(&p->template->space, &c.point, p->plans[0]->bindings, false) ||
+            !store_binary(p->store, &p->key, c.label, t->arena, &binary.bytes, &binary.size) ||
+            !tune_run(t->arena, p->template, p->plans[0], &c.point, p->identity, &c.run, &why))
+            continue;
+        array_push(t->arena, &t->tuned->candidates, c);
+        tuning_accept(t, t->tuned->candidates.count - 1, binary);
+        tuning_candidate(t, t->tuned->candidates.count - 1)->compiled = false;
+        return true;
+    }
+    return false;
+}
+
+bool tuning_load(Tuning *t) {
+    bool all = !t->options->retune && !t->options->only;
+    if (all)
+        t->trials = store_trials(t->problem->store, &t->problem->key, t->arena, &t->trial_count);
+    all = all && candidate_from_store(t);
+    for (uint32_t i = 0; all && i < t->problem->companion_count; i++)
+        all = companion_from_store(t, i);
+    if (all) {
+        t->total = 1;
+        t->tuned->from_store = true;
+        return true;
+    }
+    t->tuned->candidates.count = 0;
+    t->ready.count = 0;
+    t->tuned->distinct = 0;
+    return false;
+}
+
+void tuning_keep(Tuning *t) {
+    const TuneProblem *p = t->problem;
+    uint32_t count;
+    Candidate **list = tuning_right(t, &count);
+    for (uint32_t i = 0; i < count && i < STORED_BINARIES; i++)
+        if (list[i]->binary.bytes)
+            store_put_trial(p->store, &p->key, list[i]->label, &list[i]->result,
+                            list[i]->binary.bytes, list[i]->binary.size);
+    Candidate *first = t->tuned->candidates.count ? tuning_candidate(t, 0) : NULL;
+    if (first && first->binary.bytes && first->result.outcome == OUTCOME_OK)
+        store_put_trial(p->store, &p->key, first->label, &first->result, first->binary.bytes,
+                        first->binary.size);
+    for (uint32_t i = 0; i < p->companion_count; i++)
+        for (uint32_t m = 0; m < p->companions[i].source_count; m++)
+            if (t->companion_binaries[i][m].bytes)
+                store_put_trial(p->store, &p->key,
+                                arena_printf(t->arena, "%s.%u", p->companions[i].label, m),
+                                &t->tuned->companions[i], t->companion_binaries[i][m].bytes,
+                                t->companion_binaries[i][m].size);
+    store_flush(p->store);
+}

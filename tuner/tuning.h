@@ -1,0 +1,66 @@
+/* What the files of the tune engine share: the state of one run. Not for other rooms. */
+#ifndef KF_TUNING_H
+#define KF_TUNING_H
+
+#include "tuner/tune.h"
+
+typedef struct Unit {
+    ARRAY(uint32_t) members; /* candidates; none: a companion's module */
+    uint32_t companion, module;
+} Unit;
+
+typedef struct Tuning {
+    Arena *arena;
+    const TuneProblem *problem;
+    const TuneOptions *options;
+    Tuned *tuned;
+    const Strategy *strategy;
+    Search *search;
+    Pool *pool;
+    Bench *bench;
+    ARRAY(Unit) units;
+    ARRAY(uint32_t) ready; /* candidates to measure, in order */
+    uint32_t ready_next;
+    Binary **companion_binaries; /* [companion][module] */
+    uint32_t *companion_missing;
+    uint32_t companion_next, finished, total;
+    double began, best;
+    const StoredTrial *trials;
+    uint32_t trial_count;
+    Why why;
+} Tuning;
+
+enum { COMPANION_ID = 1 << 24 }; /* job ids of companions; candidates use their index */
+
+static inline Candidate *tuning_candidate(Tuning *t, uint32_t index) {
+    return &t->tuned->candidates.data[index];
+}
+bool tuning_interrupted(const Tuning *t);
+double tuning_left(const Tuning *t); /* seconds of the budget */
+/* Its result is final: counts it and tells progress. */
+void tuning_finish(Tuning *t, Candidate *candidate);
+void tuning_fail(Tuning *t, Candidate *candidate, Outcome outcome, const char *message);
+
+/* tune_compile.c: points to units, units to workers, binaries to candidates. */
+void tuning_ask(Tuning *t);      /* asks for all points and makes units of them */
+void tuning_ask_only(Tuning *t); /* options->only */
+void tuning_submit(Tuning *t);   /* companions' units too; all to the pool */
+void tuning_compiled(Tuning *t, Compiled *compiled);
+void tuning_accept(Tuning *t, uint32_t candidate, Binary binary);
+
+/* tune_measure.c */
+bool tuning_measure_next(
+    Tuning *t); /* one thing that can be measured; false if there is none yet */
+double tuning_roof(const Tuning *t); /* seconds of the roof's kernel; 0: unknown */
+
+/* tune_rank.c */
+void tuning_rank(Tuning *t);
+/* Right candidates with a time, fastest first, twins left out. */
+Candidate **tuning_right(Tuning *t, uint32_t *count);
+
+/* tune_stored.c */
+bool tuning_load(Tuning *t); /* another shape of this bucket answers: nothing will be compiled */
+const StoredTrial *tuning_known(const Tuning *t, const char *label);
+void tuning_keep(Tuning *t);
+
+#endif
