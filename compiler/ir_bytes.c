@@ -11,7 +11,7 @@
 
 #include "compiler/verify.h"
 
-static const uint64_t MAGIC = 0x3172692d6573756bu; /* "kuse-ir1" */
+static const uint64_t MAGIC = 0x317269657375666bu; /* "kfuseir1" */
 
 /* --- Writing */
 
@@ -154,7 +154,8 @@ static void get_param(Reader *r, Ir *ir) {
 }
 
 static void get_input(Reader *r, Ir *ir) {
-    IrInput input = {.name = get_name(r), .type = get_type(r)};
+    IrInput input = {.name = get_name(r)};
+    input.type = get_type(r);
     get_strides(r, &input.type, input.strides);
     input.updated_by = (int32_t)get_u32(r);
     input.value = get_u32(r);
@@ -162,7 +163,8 @@ static void get_input(Reader *r, Ir *ir) {
 }
 
 static void get_output(Reader *r, Ir *ir) {
-    IrOutput output = {.name = get_name(r), .type = get_type(r)};
+    IrOutput output = {.name = get_name(r)};
+    output.type = get_type(r);
     get_strides(r, &output.type, output.strides);
     output.updates = (int32_t)get_u32(r);
     output.value = get_u32(r);

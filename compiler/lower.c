@@ -196,7 +196,7 @@ static void lower_statement(Lower *lower, uint32_t index) {
 
 static const char *nearest_name(const Lower *lower, SymbolKind kind, const char *name) {
     const char *nearest = NULL;
-    int least = strlen(name) < 4 ? 2 : 3;
+    int least = strlen(name) < 3 ? 1 : strlen(name) < 4 ? 2 : 3; /* fewer edits than this */
     for (uint32_t i = 1; i < lower->symbols.count; i++) {
         const Symbol *symbol = &lower->symbols.data[i];
         if (kind == SYMBOL_PARAM ? symbol->kind != SYMBOL_PARAM : !symbol->seen) continue;

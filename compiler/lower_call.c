@@ -62,12 +62,36 @@ static Value wrap_call(Lower *lower, const Function *function, const Value *args
     return ir_value(ir, node);
 }
 
+static Value expand(Lower *lower, const Function *function, const Value *args, Span site);
+
+static bool has_integers(const Ir *ir, const Value *args, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        if (dtype_is_integer(ir_dtype(ir, args[i]))) return true;
+    return false;
+}
+
+/* The registry's formulas are written for real numbers: where one gives a float from integers, it computes
+ * in floats from the start (sigmoid of a u8 would else negate in u8). */
+static Value expand_real(Lower *lower, const Function *function, const Value *args, Value value, Span site) {
+    uint32_t count = function->def->parameter_count;
+    DType type = value != 0 ? ir_dtype(lower->ir, value) : DT_WEAK;
+    if (function->layer == LAYER_PROGRAM || !dtype_is_float(type) || !has_integers(lower->ir, args, count))
+        return value;
+    Value *floats = arena_array(lower->scratch, Value, count);
+    for (uint32_t i = 0; i < count; i++) {
+        bool integer = dtype_is_integer(ir_dtype(lower->ir, args[i]));
+        floats[i] = integer ? ir_operand(lower->ir, type, args[i], site) : args[i];
+    }
+    return expand(lower, function, floats, site);
+}
+
 static Value expand(Lower *lower, const Function *function, const Value *args, Span site) {
     uint32_t count = function->def->parameter_count, known = recall(lower, function, args, count);
     if (known != 0) return lower->memos.data[known].value;
     Scope scope = {.ast = function->ast, .function = function, .args = args, .site = site};
     Value body = lower_expression(lower, &scope, function->def->value);
     Value value = wrap_call(lower, function, args, body, site);
+    value = expand_real(lower, function, args, value, site);
     remember(lower, (Memo){.key = function, .args = args, .count = count, .value = value});
     return value;
 }
@@ -93,8 +117,8 @@ static bool find_axis(Expression *e, Node node, const Type *type, int32_t *axis)
     if (written == AXIS_EVERY || (*axis >= 0 && *axis < rank)) return true;
     Text shape = {0};
     shape_print(&shape, type);
-    lower_error(e->lower, e->scope, call->mark, NULL, "'%s' over axis %d of an array of shape %s", call->name,
-                written, text_string(&shape));
+    lower_error(e->lower, e->scope, call->mark, NULL, "'%s' runs over axis %d, but the shape is %s",
+                call->name, written, text_string(&shape));
     text_free(&shape);
     return false;
 }

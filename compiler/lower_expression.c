@@ -2,6 +2,7 @@
  * operand before its use; only a call of a function starts another loop (FUNCTION_DEPTH deep at most). */
 #include <math.h>
 #include <stdarg.h>
+#include <string.h>
 
 #include "compiler/lowering.h"
 
@@ -29,20 +30,20 @@ void lower_error(Lower *lower, const Scope *scope, Span mark, const char *hint, 
                  scope->function->name);
 }
 
-bool lower_fits(Lower *lower, const Scope *scope, DType type, Value value, Span mark) {
+static bool fits(const Ir *ir, DType type, Value value) {
     const DTypeInfo *info = dtype_info(type);
+    double real = ir_weak(ir, value);
+    return real == trunc(real) && real >= (double)info->low && real < (double)info->high + 1;
+}
+
+bool lower_fits(Lower *lower, const Scope *scope, DType type, Value value, Span mark) {
     const IrNode *node = ir_node(lower->ir, value);
-    double real = ir_weak(lower->ir, value);
-    if (real == trunc(real) && real >= (double)info->low && real < (double)info->high + 1) return true;
+    if (fits(lower->ir, type, value)) return true;
     Text number = {0};
-    number_print(&number, real);
-    const char *what = node->op == IR_PARAM ? lower->ir->params.data[node->index].name : "a number";
-    if (node->op == IR_CONST)
-        lower_error(lower, scope, mark, "a wider type is asked for by name, as in i64(x)",
-                    "%s does not fit %s", text_string(&number), info->name);
-    else
-        lower_error(lower, scope, mark, NULL, "%s is %s here, which is no %s", what, text_string(&number),
-                    info->name);
+    number_print(&number, ir_weak(lower->ir, value));
+    const char *name = node->op == IR_PARAM ? lower->ir->params.data[node->index].name : NULL;
+    lower_error(lower, scope, mark, "a wider type is asked for by name, as in f32(x)", "%s%s%s does not fit %s",
+                name != NULL ? name : "", name != NULL ? " = " : "", text_string(&number), dtype_name(type));
     text_free(&number);
     return false;
 }
@@ -68,16 +69,19 @@ static bool check_broadcast(Expression *e, const Value *args, uint32_t count, co
     return true;
 }
 
-/* Whole numbers that meet an integer type fit it. */
-static bool check_numbers(Expression *e, Primitive primitive, const Value *args, uint32_t count,
-                          const AstNode *node) {
-    DType type = ir_operand_type(e->lower->ir, primitive, args, count);
-    uint32_t first = primitive == P_SELECT ? 1 : 0;
-    if (!dtype_is_integer(type)) return true;
-    for (uint32_t i = first; i < count; i++)
-        if (ir_dtype(e->lower->ir, args[i]) == DT_WEAK &&
-            !lower_fits(e->lower, e->scope, type, args[i], node->mark))
-            return false;
+/* Whole numbers that meet an integer type must fit it. Formulas of the registry are written for real numbers:
+ * there, one that does not fit makes the operation f32, as a fraction does. */
+static bool fit_numbers(Expression *e, Primitive primitive, Value *args, uint32_t count, const AstNode *node) {
+    Ir *ir = e->lower->ir;
+    DType type = ir_operand_type(ir, primitive, args, count);
+    for (uint32_t i = primitive == P_SELECT ? 1 : 0; dtype_is_integer(type) && i < count; i++) {
+        if (ir_dtype(ir, args[i]) != DT_WEAK) continue;
+        if (is_own(e->lower, e->scope)) {
+            if (!lower_fits(e->lower, e->scope, type, args[i], node->mark)) return false;
+        } else if (!fits(ir, type, args[i])) {
+            args[i] = ir_operand(ir, DT_F32, args[i], e->scope->site);
+        }
+    }
     return true;
 }
 
@@ -96,11 +100,12 @@ static Value check_size(Expression *e, Value value, const AstNode *node) {
 
 Value lower_apply(Expression *e, Primitive primitive, const Value *args, uint32_t count,
                   const AstNode *node) {
-    if (any_failed(args, count) || !check_broadcast(e, args, count, node) ||
-        !check_numbers(e, primitive, args, count, node))
-        return 0;
+    Value taken[3] = {0};
     Span span = lower_place(e->lower, e->scope, node->span);
-    return check_size(e, ir_apply(e->lower->ir, primitive, args, count, span), node);
+    if (any_failed(args, count) || !check_broadcast(e, args, count, node)) return 0;
+    memcpy(taken, args, count * sizeof *args);
+    if (!fit_numbers(e, primitive, taken, count, node)) return 0;
+    return check_size(e, ir_apply(e->lower->ir, primitive, taken, count, span), node);
 }
 
 static Value lower_power(Expression *e, const Value *args, const AstNode *node) {
@@ -128,7 +133,7 @@ static Value lower_transpose(Expression *e, const AstNode *node) {
     Value a = expression_value(e, node->a);
     if (a == 0) return 0;
     if (ir_node(e->lower->ir, a)->type.rank < 2) {
-        lower_error(e->lower, e->scope, node->mark, NULL, "'.T' swaps the last two axes; this has the shape %s",
+        lower_error(e->lower, e->scope, node->mark, NULL, "'.T' swaps the last two axes, but the shape is %s",
                     lower_shape(e->lower, a));
         return 0;
     }

@@ -81,7 +81,7 @@ static bool rounds_to_whole(const IrNode *node) {
 
 static Value simplify_magnitude(Simplify *s) {
     if (is_op(s, 0, P_FABS)) return s->node->arg[0];
-    if (!is_op(s, 0, P_NEG)) return 0;
+    if (!is_op(s, 0, P_NEG) || !is_real(s, 0)) return 0; /* u8 has no minus */
     return ir_apply(s->ir, P_FABS, &arg(s, 0)->arg[0], 1, s->node->span);
 }
 
@@ -109,10 +109,10 @@ static Value simplify_primitive(Simplify *s) {
 static bool is_rounded(const Ir *ir, Value value) {
     const IrNode *node = ir_node(ir, value);
     DType type = node->type.dtype;
-    if (!dtype_is_float(type) || type == ir->compute || node->op == IR_INPUT) return true;
-    if (node->op == IR_TRANSPOSE || node->op == IR_MAX || node->op == IR_MIN)
-        return is_rounded(ir, node->arg[0]); /* few deep: two transposes cancel */
-    return node->op == IR_CAST && ir_dtype(ir, node->arg[0]) != DT_WEAK;
+    if (!dtype_is_float(type) || type == ir->compute) return true;
+    while (node->op == IR_TRANSPOSE || node->op == IR_MAX || node->op == IR_MIN)
+        node = ir_node(ir, node->arg[0]);
+    return node->op == IR_INPUT || (node->op == IR_CAST && ir_dtype(ir, node->arg[0]) != DT_WEAK);
 }
 
 static Value simplify_cast(const Simplify *s) {
