@@ -1,5 +1,6 @@
-/* An Ir in, its groups out. One idea: outputs of one shape are one kernel, and a kernel is elementwise as
- * long as no value of it gathers others; what two groups share is computed in both. */
+/* An Ir in, its groups out. One idea: outputs of one shape are one kernel, and a kernel is
+ * elementwise as long as no value of it gathers others; what two groups share is computed in both.
+ */
 #include "compiler/fuse.h"
 
 /* The group of outputs shaped like `type`, made if new. */

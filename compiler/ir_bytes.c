@@ -1,5 +1,6 @@
-/* Ir to bytes and back, for a worker of the same binary. One idea: the bytes carry a checksum, and what is
- * read must verify and be the very array that hash-consing gives; so whatever arrives is a sound Ir or NULL.
+/* Ir to bytes and back, for a worker of the same binary. One idea: the bytes carry a checksum, and
+ * what is read must verify and be the very array that hash-consing gives; so whatever arrives is a
+ * sound Ir or NULL.
  *
  *     magic  checksum of the rest  compute
  *     counts of params, inputs, outputs, nodes; each of them in turn

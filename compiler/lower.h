@@ -1,6 +1,7 @@
-/* Ast + shapes and types -> Ir. Functions are inlined (a registry call stays visible as IR_CALL), names
- * bound, shapes and types inferred; every semantic error is collected: unknown functions (nearest known
- * named), arity, double binding, shapes that do not broadcast (both shown), types that do not fit. */
+/* Ast + shapes and types -> Ir. Functions are inlined (a registry call stays visible as IR_CALL),
+ * names bound, shapes and types inferred; every semantic error is collected: unknown functions
+ * (nearest known named), arity, double binding, shapes that do not broadcast (both shown), types
+ * that do not fit. */
 #ifndef KF_LOWER_H
 #define KF_LOWER_H
 
@@ -32,6 +33,7 @@ typedef struct LowerOptions {
 } LowerOptions;
 
 /* NULL after errors in `diags`. `registry` is scoped here for the program's own functions. */
-Ir *lower(Arena *arena, const Ast *ast, const Registry *registry, const LowerOptions *options, Diags *diags);
+Ir *lower(Arena *arena, const Ast *ast, const Registry *registry, const LowerOptions *options,
+          Diags *diags);
 
 #endif

@@ -1,6 +1,6 @@
-/* An Ir in, an equal one with less to do out. One idea: every value is built anew, in order, through a short
- * list of rules that keep all bits, NaN and the zeros' signs (x + 0 is not x for -0; 0 * x is not 0), so that
- * what simplifies early feeds what comes later.
+/* An Ir in, an equal one with less to do out. One idea: every value is built anew, in order,
+ * through a short list of rules that keep all bits, NaN and the zeros' signs (x + 0 is not x for
+ * -0; 0 * x is not 0), so that what simplifies early feeds what comes later.
  *
  *     x * 1, 1 * x, x / 1, x - 0, x + -0     x            -(-x), !!x, (x.T).T      x
  *     whole x + 0, x // 1                    x            |(-x)|, ||x||            |x|
@@ -52,7 +52,8 @@ static bool is_nothing(const Simplify *s, uint32_t i) {
 static Value multiply_instead(Simplify *s) {
     int exponent;
     const IrNode *b = arg(s, 1);
-    if (b->op != IR_CONST || fabs(frexp(b->real, &exponent)) != 0.5 || abs(exponent) > 120) return 0;
+    if (b->op != IR_CONST || fabs(frexp(b->real, &exponent)) != 0.5 || abs(exponent) > 120)
+        return 0;
     Value inverse = ir_const(s->ir, b->type.dtype, (Scalar){.real = 1 / b->real});
     return ir_apply(s->ir, P_MUL, (Value[]){s->node->arg[0], inverse}, 2, s->node->span);
 }
@@ -82,7 +83,8 @@ static bool rounds_to_whole(const IrNode *node) {
 static Value simplify_magnitude(Simplify *s) {
     if (is_op(s, 0, P_FABS)) return s->node->arg[0];
     if (!is_op(s, 0, P_NEG) || !is_real(s, 0)) return 0; /* u8 has no minus */
-    return ir_apply(s->ir, P_FABS, &arg(s, 0)->arg[0], 1, s->node->span);
+    Value inner = arg(s, 0)->arg[0];
+    return ir_apply(s->ir, P_FABS, &inner, 1, s->node->span);
 }
 
 /* The value that the operation equals, or 0. */
@@ -122,9 +124,12 @@ static Value simplify_cast(const Simplify *s) {
 static Value simplify_node(Ir *ir, const IrNode *node) {
     Simplify s = {ir, node};
     Value equal = 0;
-    if (ir_is_primitive(node)) equal = simplify_primitive(&s);
-    else if (node->op == IR_CAST) equal = simplify_cast(&s);
-    else if (node->op == IR_TRANSPOSE) equal = undo(&s);
+    if (ir_is_primitive(node))
+        equal = simplify_primitive(&s);
+    else if (node->op == IR_CAST)
+        equal = simplify_cast(&s);
+    else if (node->op == IR_TRANSPOSE)
+        equal = undo(&s);
     return equal != 0 ? equal : ir_finish(ir, *node);
 }
 

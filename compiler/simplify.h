@@ -1,6 +1,6 @@
 /* Ir -> Ir with fewer or cheaper operations and the same bits: folding, x*1, x+(-0), x-0, double
- * negation, select of equal arms, x**k as multiplications, casts that change nothing. Nothing that changes
- * an IEEE result, a NaN or a zero's sign. Dead values are dropped. */
+ * negation, select of equal arms, x**k as multiplications, casts that change nothing. Nothing that
+ * changes an IEEE result, a NaN or a zero's sign. Dead values are dropped. */
 #ifndef KF_SIMPLIFY_H
 #define KF_SIMPLIFY_H
 

@@ -26,7 +26,8 @@ static char *canonical(const char *text, const char *about) {
     return out.data;
 }
 
-static void assert_canonical(const char *a, const char *about_a, const char *b, const char *about_b, bool same) {
+static void assert_canonical(const char *a, const char *about_a, const char *b, const char *about_b,
+                             bool same) {
     char *left = canonical(a, about_a), *right = canonical(b, about_b);
     if ((strcmp(left, right) == 0) != same) fail_msg("%s\n%s\n%s\n%s", a, left, b, right);
     free(left);
@@ -80,7 +81,8 @@ static void damaged_bytes_are_refused(void **state) {
     Program program = program_open(programs[1][0], programs[1][1]);
     Text bytes = {0};
     ir_write(&bytes, program.ir);
-    for (size_t cut = 0; cut < bytes.length; cut++) assert_null(ir_read(program.arena, bytes.data, cut));
+    for (size_t cut = 0; cut < bytes.length; cut++)
+        assert_null(ir_read(program.arena, bytes.data, cut));
     for (size_t bit = 0; bit < bytes.length * 8; bit++) {
         bytes.data[bit / 8] ^= (char)(1 << bit % 8);
         assert_null(ir_read(program.arena, bytes.data, bytes.length));
@@ -117,7 +119,8 @@ static void lying_bytes_do_no_harm(void **state) {
 
 static void params_are_evaluated_on_the_host(void **state) {
     (void)state;
-    Program program = program_open("param a = 2; param b = 0.5; y = x * (sqrt(a * 8) - b ** 2 > 3 ? a : b)", "4 @a=3");
+    Program program = program_open(
+        "param a = 2; param b = 0.5; y = x * (sqrt(a * 8) - b ** 2 > 3 ? a : b)", "4 @a=3");
     const IrNode *product = ir_node(program.ir, program.ir->outputs.data[0].value);
     const IrNode *cast = ir_node(program.ir, product->arg[1]);
     assert_int_equal(cast->op, IR_CAST);
@@ -149,16 +152,20 @@ static void outputs_are_grouped(void **state) {
         assert_non_null(program.ir);
         Groups groups = fuse(program.arena, simplify(program.arena, program.ir, true));
         if (groups.list.count != rows[i].count || groups.list.data[0].kind != rows[i].first)
-            fail_msg("%s: %u groups, kind %d", rows[i].text, groups.list.count, groups.list.data[0].kind);
+            fail_msg("%s: %u groups, kind %d", rows[i].text, groups.list.count,
+                     groups.list.data[0].kind);
         program_close(&program);
     }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_values_are_one),      cmocka_unit_test(keys_depend_on_meaning_alone),
-        cmocka_unit_test(bytes_come_back),           cmocka_unit_test(damaged_bytes_are_refused),
-        cmocka_unit_test(lying_bytes_do_no_harm),    cmocka_unit_test(params_are_evaluated_on_the_host),
+        cmocka_unit_test(equal_values_are_one),
+        cmocka_unit_test(keys_depend_on_meaning_alone),
+        cmocka_unit_test(bytes_come_back),
+        cmocka_unit_test(damaged_bytes_are_refused),
+        cmocka_unit_test(lying_bytes_do_no_harm),
+        cmocka_unit_test(params_are_evaluated_on_the_host),
         cmocka_unit_test(outputs_are_grouped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

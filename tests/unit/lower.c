@@ -1,5 +1,5 @@
-/* Programs to Ir: what they compute, of which type, and what is said about wrong ones. Field reports 13 14 17
- * 19 20 34 35 40 43 44 113 115 stand here by their programs. */
+/* Programs to Ir: what they compute, of which type, and what is said about wrong ones. Field
+ * reports 13 14 17 19 20 34 35 40 43 44 113 115 stand here by their programs. */
 #include "program.h"
 
 #include <stdio.h>
@@ -16,8 +16,11 @@ static void check(const Case *cases, size_t count, bool whole) {
     for (size_t i = 0; i < count; i++) {
         Program program = program_open(cases[i].text, cases[i].about);
         const char *text = program_text(&program, program.ir);
-        bool good = whole ? strcmp(text, cases[i].expected) == 0 : strstr(text, cases[i].expected) != NULL;
-        if (!good) fail_msg("%s (%s) gives\n%s\nnot\n%s", cases[i].text, cases[i].about, text, cases[i].expected);
+        bool good =
+            whole ? strcmp(text, cases[i].expected) == 0 : strstr(text, cases[i].expected) != NULL;
+        if (!good)
+            fail_msg("%s (%s) gives\n%s\nnot\n%s", cases[i].text, cases[i].about, text,
+                     cases[i].expected);
         program_close(&program);
     }
 }
@@ -45,26 +48,32 @@ static void programs_become_ir(void **state) {
         {"-3 // 2 + x", "4:i32",
          "%1 = input i32[4] x\n%2 = const i32 -2\n%3 = add i32[4] %2 %1\noutput i32[4] out = %3\n"},
         {"a ** b", "4",
-         "%1 = input f32[4] a\n%2 = input f32[4] b\n%3 = pow f32[4] %1 %2\noutput f32[4] out = %3\n"},
+         "%1 = input f32[4] a\n%2 = input f32[4] b\n%3 = pow f32[4] %1 %2\noutput f32[4] out = "
+         "%3\n"},
         {"x ** 3", "4",
-         "%1 = input f32[4] x\n%2 = mul f32[4] %1 %1\n%3 = mul f32[4] %1 %2\noutput f32[4] out = %3\n"},
+         "%1 = input f32[4] x\n%2 = mul f32[4] %1 %1\n%3 = mul f32[4] %1 %2\noutput f32[4] out = "
+         "%3\n"},
         {"x ** -1", "4:i32",
          "%1 = input i32[4] x\n%2 = convert f32[4] %1\n%3 = const f32 1\n%4 = div f32[4] %3 %2\n"
          "output f32[4] out = %4\n"},
         {"(x + c) - x", "4:bf16",
-         "%1 = input bf16[4] x\n%2 = input bf16[4] c\n%3 = add bf16[4] %1 %2\n%4 = sub bf16[4] %3 %1\n"
+         "%1 = input bf16[4] x\n%2 = input bf16[4] c\n%3 = add bf16[4] %1 %2\n%4 = sub bf16[4] %3 "
+         "%1\n"
          "output bf16[4] out = %4\n"},
         {"(x + c) - x", "4:bf16 round",
-         "%1 = input bf16[4] x\n%2 = input bf16[4] c\n%3 = add bf16[4] %1 %2\n%4 = cast bf16[4] %3\n"
+         "%1 = input bf16[4] x\n%2 = input bf16[4] c\n%3 = add bf16[4] %1 %2\n%4 = cast bf16[4] "
+         "%3\n"
          "%5 = sub bf16[4] %4 %1\n%6 = cast bf16[4] %5\noutput bf16[4] out = %6\n"},
         {"swish(x) = x*sigmoid(x); swish(x) + 1", "4:f16 round",
          "%1 = input f16[4] x\n%2 = const f16 0\n%3 = lt bool[4] %1 %2\n%4 = fabs f16[4] %1\n"
          "%5 = call f16[4] %4 abs(%1)\n%6 = neg f16[4] %5\n%7 = exp f16[4] %6\n%8 = const f16 1\n"
          "%9 = select f16[4] %3 %7 %8\n%10 = add f16[4] %8 %7\n%11 = div f16[4] %9 %10\n"
          "%12 = call f16[4] %11 sigmoid(%1)\n%13 = cast f16[4] %12\n%14 = mul f16[4] %1 %13\n"
-         "%15 = cast f16[4] %14\n%16 = add f16[4] %15 %8\n%17 = cast f16[4] %16\noutput f16[4] out = %17\n"},
+         "%15 = cast f16[4] %14\n%16 = add f16[4] %15 %8\n%17 = cast f16[4] %16\noutput f16[4] out "
+         "= %17\n"},
         {"f32(bf16(x))", "4",
-         "%1 = input f32[4] x\n%2 = cast bf16[4] %1\n%3 = cast f32[4] %2\noutput f32[4] out = %3\n"},
+         "%1 = input f32[4] x\n%2 = cast bf16[4] %1\n%3 = cast f32[4] %2\noutput f32[4] out = "
+         "%3\n"},
         {"x * 0.1", "4 out=f64",
          "%1 = input f32[4] x\n%2 = const f32 0.1\n%3 = mul f32[4] %1 %2\n%4 = cast f64[4] %3\n"
          "output f64[4] out = %4\n"},
@@ -75,7 +84,8 @@ static void programs_become_ir(void **state) {
          "%1 = input f32[4] x\n%2 = const f32 2\n%3 = mul f32[4] %1 %2\n%4 = const f32 1\n"
          "%5 = add f32[4] %1 %4\noutput f32[4] y = %3\noutput f32[4] x = %5 updates x\n"},
         {"x = x + 1; y = x * 2; return y", "4:f32 x=4/2",
-         "%1 = input f32[4] x strides 2\n%2 = const f32 1\n%3 = add f32[4] %1 %2\n%4 = const f32 2\n"
+         "%1 = input f32[4] x strides 2\n%2 = const f32 1\n%3 = add f32[4] %1 %2\n%4 = const f32 "
+         "2\n"
          "%5 = mul f32[4] %3 %4\noutput f32[4] y = %5\noutput f32[4] x = %3 strides 2 updates x\n"},
         {"f(a, b=2) = a * b; f(x) + f(x, b=y)", "4",
          "%1 = input f32[4] x\n%2 = const f32 2\n%3 = mul f32[4] %1 %2\n%4 = input f32[4] y\n"
@@ -142,7 +152,9 @@ static void results_have_types(void **state) {
 static void errors_are_said(void **state) {
     (void)state;
     static const Case cases[] = {
-        {"y = gleu(x)", "4", "<expr>:1:5: error: unknown function 'gleu'\n   1 | y = gleu(x)\n     |     ^~~~ did you mean 'gelu'?"},
+        {"y = gleu(x)", "4",
+         "<expr>:1:5: error: unknown function 'gleu'\n   1 | y = gleu(x)\n     |     ^~~~ did you "
+         "mean 'gelu'?"},
         {"x + y", "x=4096x4096 y=4095", "1:3: error: shapes 4096x4096 and 4095 do not broadcast"},
         {"c ? x : y", "c=2 x=3 y=1", "1:3: error: shapes 2 and 3 do not broadcast"},
         {"swiglu(x, y)", "x=3 y=4", "1:1: error: in 'swiglu': shapes 3 and 4 do not broadcast"},
@@ -152,7 +164,8 @@ static void errors_are_said(void **state) {
         {"sum(x, axis=2)", "4x5", "error: 'sum' runs over axis 2, but the shape is 4x5"},
         {"sum(x, axis=cols)", "4x5", "error: an axis is a whole number or the word 'all'"},
         {"sum(3)", "4", "error: 'sum' reduces an array"},
-        {"x + y", "x=4294967296x1 y=1x4294967296", "error: the result, 4294967296x4294967296, exceeds 2^62 bytes"},
+        {"x + y", "x=4294967296x1 y=1x4294967296",
+         "error: the result, 4294967296x4294967296, exceeds 2^62 bytes"},
         {"x * 300", "4:u8", "1:3: error: 300 does not fit u8"},
         {"x > -1", "4:u8", "error: -1 does not fit u8"},
         {"param k = 2; x * k", "4:i32 @k=2.5", "error: k = 2.5 does not fit i32"},
@@ -167,16 +180,22 @@ static void errors_are_said(void **state) {
         {"f(x) = x", "4", "error: the program has no output"},
         {"return x", "4", "error: the output 'x' has the name of an input"},
         {"y = x; return y, y", "4", "error: two outputs are called 'y'"},
-        {"y = x + scale", "4 scal=3", "error: --shape names 'scal', but the program has no such input (did you mean 'scale'?)"},
+        {"y = x + scale", "4 scal=3",
+         "error: --shape names 'scal', but the program has no such input (did you mean 'scale'?)"},
         {"y = x", "4 z=:f16", "error: --dtype names 'z', but the program has no such input"},
-        {"param eps = 1; y = x * eps", "4 @epz=3", "error: --param names 'epz', but the program has no such param (did you mean 'eps'?)"},
-        {"c = c + 1; out = a + c * b", "8 c=scalar", "1:22: error: this reads other elements of 'c' than the one it updates in place"},
+        {"param eps = 1; y = x * eps", "4 @epz=3",
+         "error: --param names 'epz', but the program has no such param (did you mean 'eps'?)"},
+        {"c = c + 1; out = a + c * b", "8 c=scalar",
+         "1:22: error: this reads other elements of 'c' than the one it updates in place"},
         {"x = x / sum(x)", "4x4", "error: this reads other elements of 'x'"},
         {"x = x + x.T", "4x4", "error: this reads other elements of 'x'"},
         {"x = x + 1; y = x @ x", "4x4", "error: this reads other elements of 'x'"},
-        {"x = x + y", "4 y=3x4", "error: 'x' cannot be updated in place: it has the shape 4, its new value 3x4"},
-        {"x = x + y", "4 x=:f16", "error: 'x' cannot be updated in place: it is f16, its new value f32"},
-        {"x = x + 1", "4x4 x=4x4/0/1", "error: 'x' cannot be updated in place: some of its elements share a place"},
+        {"x = x + y", "4 y=3x4",
+         "error: 'x' cannot be updated in place: it has the shape 4, its new value 3x4"},
+        {"x = x + y", "4 x=:f16",
+         "error: 'x' cannot be updated in place: it is f16, its new value f32"},
+        {"x = x + 1", "4x4 x=4x4/0/1",
+         "error: 'x' cannot be updated in place: some of its elements share a place"},
         {"f(x) = g(x); g(x) = f(x); y = f(x) + nope(x)", "4", "error: unknown function 'nope'"},
         {"f(x) = g(x); g(x) = f(x); y = f(x)", "4", "error: 'f' calls itself: f -> g -> f"},
     };
@@ -196,7 +215,8 @@ static void independent_errors_are_collected(void **state) {
 static void a_near_name_earns_a_warning(void **state) {
     (void)state;
     Program program = program_open("out = x + hidde; hidden = x * 2; h1 = x; y = h2 + x1", "4");
-    assert_non_null(strstr(text_string(&program.said), "warning: 'hidde' is bound nowhere, so it is an input"));
+    assert_non_null(
+        strstr(text_string(&program.said), "warning: 'hidde' is bound nowhere, so it is an input"));
     assert_null(strstr(text_string(&program.said), "'h2'"));
     program_close(&program);
 }
@@ -242,7 +262,8 @@ static void limits_are_said(void **state) {
     Program outputs = open_and_free(repeat("", "y%d = x * %d", "; ", 65), "4");
     assert_non_null(strstr(text_string(&outputs.said), "more than 64 outputs"));
     program_close(&outputs);
-    char *text = repeat("out = g60(a, b)\ng0(x, y) = x * y\n", "g%2$d(x, y) = g%1$d(x + 1, y) * g%1$d(y, x * 3)", "\n", 60);
+    char *text = repeat("out = g60(a, b)\ng0(x, y) = x * y\n",
+                        "g%2$d(x, y) = g%1$d(x + 1, y) * g%1$d(y, x * 3)", "\n", 60);
     Program expanding = open_and_free(text, "4");
     assert_non_null(strstr(text_string(&expanding.said), "expand to more than"));
     program_close(&expanding);
@@ -251,7 +272,8 @@ static void limits_are_said(void **state) {
 /* Equal calls are expanded once: 2^200 operations are 200. */
 static void doublings_stay_small(void **state) {
     (void)state;
-    char *text = repeat("out = d200(x)\nd0(x) = x + 1\n", "d%2$d(x) = d%1$d(x) + d%1$d(x)", "\n", 200);
+    char *text =
+        repeat("out = d200(x)\nd0(x) = x + 1\n", "d%2$d(x) = d%1$d(x) + d%1$d(x)", "\n", 200);
     Program program = open_and_free(text, "4");
     assert_in_range(program.ir->nodes.count, 200, 210);
     program_close(&program);
@@ -270,7 +292,8 @@ static void check_call(const char *name, uint32_t count, const char *dtype) {
         text_printf(&about, "3x4:f32%s", rounding[i]);
         for (uint32_t j = 0; j < count; j++) text_printf(&about, " x%u=3x4:%s", j, dtype);
         Program program = program_open(text_string(&text), text_string(&about)); /* verifies */
-        if (program.ir == NULL) fail_msg("%s of %s: %s", text_string(&text), dtype, text_string(&program.said));
+        if (program.ir == NULL)
+            fail_msg("%s of %s: %s", text_string(&text), dtype, text_string(&program.said));
         const char *why = verify(simplify(program.arena, program.ir, true), program.arena);
         if (why != NULL) fail_msg("%s of %s simplified: %s", text_string(&text), dtype, why);
         program_close(&program);
@@ -289,9 +312,11 @@ static void every_function_takes_every_type(void **state) {
             check_call(list[i]->name, list[i]->def->parameter_count, dtypes[d]);
         for (int p = 0; p < PRIMITIVE_COUNT; p++) {
             const PrimitiveInfo *info = primitive_info((Primitive)p);
-            if (info->class != CLASS_OPERATOR) check_call(info->name, (uint32_t)info->arity, dtypes[d]);
+            if (info->class != CLASS_OPERATOR)
+                check_call(info->name, (uint32_t)info->arity, dtypes[d]);
         }
-        for (int r = 0; r < REDUCTION_COUNT; r++) check_call(reduction_name((Reduction)r), 1, dtypes[d]);
+        for (int r = 0; r < REDUCTION_COUNT; r++)
+            check_call(reduction_name((Reduction)r), 1, dtypes[d]);
         for (size_t to = 0; to < COUNT(dtypes); to++) check_call(dtypes[to], 1, dtypes[d]);
     }
     arena_close(arena);
@@ -299,10 +324,14 @@ static void every_function_takes_every_type(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(programs_become_ir),          cmocka_unit_test(results_have_types),
-        cmocka_unit_test(errors_are_said),             cmocka_unit_test(independent_errors_are_collected),
-        cmocka_unit_test(a_near_name_earns_a_warning), cmocka_unit_test(large_programs_work),
-        cmocka_unit_test(limits_are_said),             cmocka_unit_test(doublings_stay_small),
+        cmocka_unit_test(programs_become_ir),
+        cmocka_unit_test(results_have_types),
+        cmocka_unit_test(errors_are_said),
+        cmocka_unit_test(independent_errors_are_collected),
+        cmocka_unit_test(a_near_name_earns_a_warning),
+        cmocka_unit_test(large_programs_work),
+        cmocka_unit_test(limits_are_said),
+        cmocka_unit_test(doublings_stay_small),
         cmocka_unit_test(every_function_takes_every_type),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

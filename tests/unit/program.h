@@ -1,6 +1,6 @@
-/* A program and what the command line would say about it, lowered: for tests of the compiler's front half.
- * Words of `about`: "4x8", "4x8:f16", ":f16" for every input; "b=8", "b=8:f16", "b=:f16" for one, "b=8/0" with
- * strides; "@eps=2" a param; "out=f16", "round". */
+/* A program and what the command line would say about it, lowered: for tests of the compiler's
+ * front half. Words of `about`: "4x8", "4x8:f16", ":f16" for every input; "b=8", "b=8:f16",
+ * "b=:f16" for one, "b=8/0" with strides; "@eps=2" a param; "out=f16", "round". */
 #ifndef KF_TEST_PROGRAM_H
 #define KF_TEST_PROGRAM_H
 

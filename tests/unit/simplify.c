@@ -1,5 +1,5 @@
-/* Simplifying: what goes away, what must stay, and that no bit changes: random expressions over special values
- * are computed before and after. */
+/* Simplifying: what goes away, what must stay, and that no bit changes: random expressions over
+ * special values are computed before and after. */
 #include "program.h"
 
 #include <math.h>
@@ -28,13 +28,27 @@ static void assert_same(const Case *c) {
 static void rules_apply(void **state) {
     (void)state;
     static const Case cases[] = {
-        {"x * 1", "4", "x"},           {"1 * x", "4", "x"},          {"x / 1", "4", "x"},
-        {"x - 0", "4", "x"},           {"x + -0.0", "4", "x"},       {"x + 0", "4:i32", "x"},
-        {"x // 1", "4:i32", "x"},      {"-(-x)", "4", "x"},          {"!!x", "4:bool", "x"},
-        {"x.T.T", "4x4", "x"},         {"x / 4", "4", "x * 0.25"},   {"x / -0.5", "4", "x * -2"},
-        {"fabs(-x)", "4", "fabs(x)"},  {"abs(abs(x))", "4", "fabs(x)"}, {"round(floor(x))", "4", "floor(x)"},
-        {"bf16(x)", "4:bf16", "x"},    {"bf16(bf16(x))", "4", "bf16(x)"}, {"f32(f32(x))", "4", "x"},
-        {"x * 1 / 1 - 0", "4:f16", "x"}, {"bf16(x.T)", "4x4:bf16", "x.T"}, {"relu(x)", "4", "x < 0 ? 0 : x"},
+        {"x * 1", "4", "x"},
+        {"1 * x", "4", "x"},
+        {"x / 1", "4", "x"},
+        {"x - 0", "4", "x"},
+        {"x + -0.0", "4", "x"},
+        {"x + 0", "4:i32", "x"},
+        {"x // 1", "4:i32", "x"},
+        {"-(-x)", "4", "x"},
+        {"!!x", "4:bool", "x"},
+        {"x.T.T", "4x4", "x"},
+        {"x / 4", "4", "x * 0.25"},
+        {"x / -0.5", "4", "x * -2"},
+        {"fabs(-x)", "4", "fabs(x)"},
+        {"abs(abs(x))", "4", "fabs(x)"},
+        {"round(floor(x))", "4", "floor(x)"},
+        {"bf16(x)", "4:bf16", "x"},
+        {"bf16(bf16(x))", "4", "bf16(x)"},
+        {"f32(f32(x))", "4", "x"},
+        {"x * 1 / 1 - 0", "4:f16", "x"},
+        {"bf16(x.T)", "4x4:bf16", "x.T"},
+        {"relu(x)", "4", "x < 0 ? 0 : x"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) assert_same(&cases[i]);
 }
@@ -43,11 +57,19 @@ static void rules_apply(void **state) {
 static void what_changes_bits_stays(void **state) {
     (void)state;
     static const Case cases[] = {
-        {"x + 0", "4", "x + 0"},           {"x * 0", "4", "x * 0"},        {"x - x", "4", "x - x"},
-        {"x - -0.0", "4", "x - -0.0"},     {"x / 3", "4", "x / 3"},        {"x / 0", "4", "x / 0"},
-        {"0 - x", "4", "0 - x"},           {"x == x", "4", "x == x"},      {"fabs(-x)", "4:u8", "fabs(-x)"},
-        {"x + y * 0", "4 x=1", "x + y * 0"}, {"bf16(x * 3)", "4:bf16", "bf16(x * 3)"},
-        {"f32(bf16(x))", "4", "f32(bf16(x))"}, {"x / 0x1p-130", "4", "x / 0x1p-130"},
+        {"x + 0", "4", "x + 0"},
+        {"x * 0", "4", "x * 0"},
+        {"x - x", "4", "x - x"},
+        {"x - -0.0", "4", "x - -0.0"},
+        {"x / 3", "4", "x / 3"},
+        {"x / 0", "4", "x / 0"},
+        {"0 - x", "4", "0 - x"},
+        {"x == x", "4", "x == x"},
+        {"fabs(-x)", "4:u8", "fabs(-x)"},
+        {"x + y * 0", "4 x=1", "x + y * 0"},
+        {"bf16(x * 3)", "4:bf16", "bf16(x * 3)"},
+        {"f32(bf16(x))", "4", "f32(bf16(x))"},
+        {"x / 0x1p-130", "4", "x / 0x1p-130"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) assert_same(&cases[i]);
 }
@@ -76,7 +98,8 @@ static void calls_stay_where_asked(void **state) {
 
 /* --- The same bits: a small evaluator of scalar programs */
 
-static Scalar evaluate_node(const Ir *ir, const IrNode *node, const Scalar *values, const Scalar *inputs) {
+static Scalar evaluate_node(const Ir *ir, const IrNode *node, const Scalar *values,
+                            const Scalar *inputs) {
     Scalar value;
     if (node->op == IR_INPUT) return inputs[node->index];
     if (node->op == IR_CONST) return (Scalar){.whole = node->whole};
@@ -107,9 +130,12 @@ static uint32_t next_random(uint32_t *seed) {
 }
 
 static void add_random(Text *text, uint32_t *seed, int depth) {
-    static const char *const leaves[] = {"x", "y", "h", "i", "u", "m", "1", "0", "-0.0", "2", "0.5", "3"};
-    static const char *const unary[] = {"-", "!", "fabs(", "floor(", "round(", "f16(", "i32(", "f32(", "abs(", "u8("};
-    static const char *const binary[] = {" + ", " - ", " * ", " / ", " // ", " % ", " < ", " == ", " && ", " || "};
+    static const char *const leaves[] = {"x", "y", "h",    "i", "u",   "m",
+                                         "1", "0", "-0.0", "2", "0.5", "3"};
+    static const char *const unary[] = {"-",    "!",    "fabs(", "floor(", "round(",
+                                        "f16(", "i32(", "f32(",  "abs(",   "u8("};
+    static const char *const binary[] = {" + ", " - ", " * ",  " / ",  " // ",
+                                         " % ", " < ", " == ", " && ", " || "};
     uint32_t choice = next_random(seed) % 8;
     if (depth == 0 || choice == 0) {
         text_add(text, leaves[next_random(seed) % 12]);
@@ -136,10 +162,12 @@ static void add_random(Text *text, uint32_t *seed, int depth) {
 }
 
 static Scalar random_input(const IrInput *input, uint32_t *seed) {
-    static const double reals[] = {0.0, -0.0, 1, -1, 0.5, 3, INFINITY, -INFINITY, NAN, 65504, 1e-7, 2.5};
+    static const double reals[] = {0.0,      -0.0,      1,   -1,    0.5,  3,
+                                   INFINITY, -INFINITY, NAN, 65504, 1e-7, 2.5};
     static const int64_t wholes[] = {0, 1, 2, 255, -1, 127, -128, INT32_MIN, INT32_MAX, 7};
     DType type = input->type.dtype;
-    if (dtype_is_float(type)) return (Scalar){.real = dtype_round(type, reals[next_random(seed) % 12])};
+    if (dtype_is_float(type))
+        return (Scalar){.real = dtype_round(type, reals[next_random(seed) % 12])};
     int64_t whole = wholes[next_random(seed) % 10];
     return (Scalar){.whole = type == DT_BOOL ? whole & 1 : dtype_wrap(type, whole)};
 }
@@ -162,8 +190,9 @@ static void no_bit_changes(void **state) {
     for (int i = 0; i < 1500; i++) {
         Text text = {0};
         add_random(&text, &seed, 5);
-        Program program = program_open(text_string(&text), i % 3 == 0 ? "scalar h=:f16 i=:i32 u=:u8 m=:bool round"
-                                                                       : "scalar h=:bf16 i=:i64 u=:u8 m=:i8");
+        Program program =
+            program_open(text_string(&text), i % 3 == 0 ? "scalar h=:f16 i=:i32 u=:u8 m=:bool round"
+                                                        : "scalar h=:bf16 i=:i64 u=:u8 m=:i8");
         if (program.ir != NULL) {
             Ir *simple = simplify(program.arena, program.ir, true);
             const char *why = verify(simple, program.arena);

@@ -32,9 +32,22 @@ static void shapes_read_and_print(void **state) {
 
 static void wrong_shapes_are_refused(void **state) {
     (void)state;
-    static const char *const wrong[] = {"", "x", "4x", "x4", "4xx4", "-1", "4 4", "4.5", "a", "scalarx4",
-                                        "1x1x1x1x1x1x1x1x1", "9223372036854775808", "4611686018427387904x2",
-                                        "99999999999999999999999", "4X4", "2147483648x2147483648x2"};
+    static const char *const wrong[] = {"",
+                                        "x",
+                                        "4x",
+                                        "x4",
+                                        "4xx4",
+                                        "-1",
+                                        "4 4",
+                                        "4.5",
+                                        "a",
+                                        "scalarx4",
+                                        "1x1x1x1x1x1x1x1x1",
+                                        "9223372036854775808",
+                                        "4611686018427387904x2",
+                                        "99999999999999999999999",
+                                        "4X4",
+                                        "2147483648x2147483648x2"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         Type type = {.dtype = DT_F32};
         const char *why = NULL;
@@ -60,7 +73,8 @@ typedef struct Row {
     const char *a, *b, *result; /* NULL: they do not fit */
 } Row;
 
-static void check_rows(const Row *rows, size_t count, bool combine(const Type *, const Type *, Type *)) {
+static void check_rows(const Row *rows, size_t count,
+                       bool combine(const Type *, const Type *, Type *)) {
     for (size_t i = 0; i < count; i++) {
         Type a = shape(rows[i].a, DT_F32), b = shape(rows[i].b, DT_F32), result = {.dtype = DT_I8};
         bool fits = combine(&a, &b, &result);
@@ -73,9 +87,11 @@ static void check_rows(const Row *rows, size_t count, bool combine(const Type *,
 static void shapes_broadcast_like_numpy(void **state) {
     (void)state;
     static const Row rows[] = {
-        {"4x8", "8", "4x8"},       {"4x8", "4", NULL},       {"4x1", "1x8", "4x8"}, {"scalar", "3", "3"},
-        {"0", "1", "0"},           {"0", "2", NULL},         {"3x1x5", "4x1", "3x4x5"},
-        {"scalar", "scalar", "scalar"}, {"1", "scalar", "1"}, {"4096", "4095", NULL},
+        {"4x8", "8", "4x8"},       {"4x8", "4", NULL},
+        {"4x1", "1x8", "4x8"},     {"scalar", "3", "3"},
+        {"0", "1", "0"},           {"0", "2", NULL},
+        {"3x1x5", "4x1", "3x4x5"}, {"scalar", "scalar", "scalar"},
+        {"1", "scalar", "1"},      {"4096", "4095", NULL},
     };
     check_rows(rows, sizeof rows / sizeof *rows, type_broadcast);
 }
@@ -83,9 +99,17 @@ static void shapes_broadcast_like_numpy(void **state) {
 static void products_fit_like_numpy(void **state) {
     (void)state;
     static const Row rows[] = {
-        {"2x3", "3x4", "2x4"},     {"3", "3", "scalar"},     {"3", "3x4", "4"},         {"2x3", "3", "2"},
-        {"7x2x3", "3x4", "7x2x4"}, {"3", "7x3x4", "7x4"},    {"7x1x2x3", "5x3x4", "7x5x2x4"},
-        {"2x3", "2x3", NULL},      {"scalar", "3", NULL},    {"2x2x3", "3x3x4", NULL},  {"2x0", "0x3", "2x3"},
+        {"2x3", "3x4", "2x4"},
+        {"3", "3", "scalar"},
+        {"3", "3x4", "4"},
+        {"2x3", "3", "2"},
+        {"7x2x3", "3x4", "7x2x4"},
+        {"3", "7x3x4", "7x4"},
+        {"7x1x2x3", "5x3x4", "7x5x2x4"},
+        {"2x3", "2x3", NULL},
+        {"scalar", "3", NULL},
+        {"2x2x3", "3x3x4", NULL},
+        {"2x0", "0x3", "2x3"},
         {"3x2", "4", NULL},
     };
     check_rows(rows, sizeof rows / sizeof *rows, type_matmul);
@@ -110,7 +134,8 @@ static void strides_tell_shared_places(void **state) {
 /* Rows and columns: bool u8 i8 i32 i64 f16 bf16 f32 f64. */
 static void types_promote(void **state) {
     (void)state;
-    static const char *const names[] = {"bool", "u8", "i8", "i32", "i64", "f16", "bf16", "f32", "f64"};
+    static const char *const names[] = {"bool", "u8",   "i8",  "i32", "i64",
+                                        "f16",  "bf16", "f32", "f64"};
     static const char *const table[9][9] = {
         {"i32", "i32", "i32", "i32", "i64", "f16", "bf16", "f32", "f64"},
         {"i32", "u8", "i32", "i32", "i64", "f16", "bf16", "f32", "f64"},
@@ -133,9 +158,9 @@ static void types_promote(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shapes_read_and_print),       cmocka_unit_test(wrong_shapes_are_refused),
-        cmocka_unit_test(counts_do_not_overflow),      cmocka_unit_test(shapes_broadcast_like_numpy),
-        cmocka_unit_test(products_fit_like_numpy),     cmocka_unit_test(strides_tell_shared_places),
+        cmocka_unit_test(shapes_read_and_print),   cmocka_unit_test(wrong_shapes_are_refused),
+        cmocka_unit_test(counts_do_not_overflow),  cmocka_unit_test(shapes_broadcast_like_numpy),
+        cmocka_unit_test(products_fit_like_numpy), cmocka_unit_test(strides_tell_shared_places),
         cmocka_unit_test(types_promote),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
