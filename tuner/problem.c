@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 const Template *problem_template(Arena *arena, const Device *device, const Plan *plan) {
