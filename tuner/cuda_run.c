@@ -157,8 +157,8 @@ Outcome cuda_finish(DeviceState *state, Why *why) {
 /* --- timing */
 
 /* Kernels that one graph holds at most: enough that its start does not show, few enough that making
- * it takes about a millisecond. */
-enum { GRAPH_KERNELS = 512 };
+ * it takes a millisecond or two. */
+enum { GRAPH_KERNELS = 1024 };
 
 static void hash_launch(XXH3_state_t *hash, const Launch *launch, const Kernel *kernel,
                         const Address *buffers) {
