@@ -2,7 +2,7 @@
  * then the whole output. The first Run whose output passes the oracle leaves it as the golden one:
  * later ones start from its complement and have only to give the same bits; where bits differ the
  * oracle decides again. */
-#include <signal.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,7 +188,9 @@ static void print_index(Text *out, const Type *type, int64_t index) {
 
 static void print_element(Text *out, DType dtype, const void *bytes) {
     Scalar value = dtype_load(dtype, bytes);
-    if (dtype_is_float(dtype))
+    if (dtype_is_float(dtype) && isnan(value.real))
+        text_add(out, "nan");
+    else if (dtype_is_float(dtype))
         text_printf(out, "%.9g", value.real);
     else
         text_printf(out, "%lld", (long long)value.whole);

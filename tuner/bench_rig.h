@@ -19,6 +19,8 @@
 /* A tensor starts at a multiple of RIG_ALIGNMENT with RIG_GUARD bytes before it; behind it are the
  * bytes up to the next multiple and, on a device that is not fenced, RIG_GUARD more. */
 enum { RIG_ALIGNMENT = 64, RIG_GUARD = GATE_GUARD, RIG_SETS_MAX = 4096 };
+/* Bytes below which waking a team costs more than it gains (20 us, measured on 2 CPUs). */
+enum { RIG_SMALL = 1 << 16 };
 
 /* An input or output of the program as it lies in memory. */
 typedef struct Tensor {

@@ -36,11 +36,19 @@ static bool is_in_place(const Rig *rig) {
     return false;
 }
 
+/* First values for the sets that the next `repeats` calls run on. */
+static bool refill(const Series *series, uint32_t repeats, Why *why) {
+    uint32_t sets = series->mounted->sets, used = repeats < sets ? repeats : sets;
+    uint32_t before_end = sets - series->at < used ? sets - series->at : used;
+    return rig_refill(series->rig, series->at, before_end, why) &&
+           rig_refill(series->rig, 0, used - before_end, why);
+}
+
 /* One sample of `repeats` calls: seconds per call. */
 static Outcome measure(Series *series, uint32_t repeats, double *seconds, Why *why) {
     Rig *rig = series->rig;
     Mounted *mounted = series->mounted;
-    if (is_in_place(rig) && !rig_refill(rig, 0, mounted->sets, why)) return OUTCOME_CRASH;
+    if (is_in_place(rig) && !refill(series, repeats, why)) return OUTCOME_CRASH;
     rig_limit(rig->setup.run_limit);
     Outcome outcome =
         rig->device->time(rig->state, mounted->run, mounted->modules, mounted->table + series->at,

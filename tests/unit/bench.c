@@ -4,10 +4,14 @@
 #include "tests/unit/program.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "tuner/bench.h"
+#include "tuner/bench_lock.h"
+#include "tuner/wire.h"
 
 extern const Device device_cpu;
 
@@ -235,6 +239,82 @@ static void timing_rotates_and_ranks(void **state) {
     close_fixture(&f);
 }
 
+/* 59: a finalist that crashes only when it is timed again; the others are still ranked. */
+static void crash_while_ranking(void **state) {
+    char path[] = "/tmp/kfuse-test-XXXXXX", source[4096];
+    Result results[2];
+    Why why;
+    (void)state;
+    close(mkstemp(path));
+    unlink(path);
+    snprintf(source, sizeof source, "extern int access(const char *, int);\n%s",
+             KERNEL("if (access(PATH, 0) == 0) *(volatile int *)8 = 1;"
+                    "for (int64_t i = begin; i < end; i++) " RELU));
+    Fixture f = open_fixture(relu_add, 10, NULL);
+    BenchJob good = job_of(&f, RIGHT, "good");
+    char defined[5000];
+    snprintf(defined, sizeof defined, "#define PATH \"%s\"\n%s", path, source);
+    BenchJob bad = job_of(&f, defined, "bad");
+    bad.id = 2;
+    good.budget = bad.budget = 0.05;
+    expect(submit(&f, &good), OUTCOME_OK, "");
+    expect(submit(&f, &bad), OUTCOME_OK, "");
+    close(open(path, O_CREAT | O_WRONLY, 0600));
+    assert_true(bench_rank(f.bench, (const uint64_t[]){2, 1}, 2, 0.1, results, &why));
+    unlink(path);
+    expect(results[0], OUTCOME_CRASH, "signal 11");
+    expect(results[1], OUTCOME_OK, "");
+    assert_true(results[1].time > 0);
+    assert_false(
+        bench_rank(f.bench, (const uint64_t[]){1, 7}, 2, 0.1, results, &why)); /* never timed */
+    close_fixture(&f);
+}
+
+/* A device that cannot be opened: the first job says why, and no further one is taken. */
+static void no_device(void **state) {
+    const Device *cuda = device_find("cuda");
+    Fixture f = open_fixture(relu_add, 10, NULL);
+    BenchOptions options = {.seed = 7, .run_limit = 1};
+    BenchReport report;
+    Result result;
+    Why why = {""};
+    (void)state;
+    if (cuda && cuda->count(&why) == 0) {
+        Bench *bench = bench_open(cuda, 0, &f.identity, f.program.ir, NULL, &options, &why);
+        BenchJob job = job_of(&f, RIGHT, "test");
+        assert_non_null(bench);
+        assert_true(bench_submit(bench, &job, &why));
+        bench_result(bench, &result);
+        expect(result, OUTCOME_LAUNCH, "");
+        assert_true(result.message[0] != 0);
+        assert_false(bench_submit(bench, &job, &why));
+        assert_false(bench_report(bench, &report, &why));
+        bench_close(bench);
+    }
+    close_fixture(&f);
+}
+
+static void *hold_lock(void *argument) {
+    int lock = bench_lock("test", 0);
+    *(atomic_int *)argument = 1;
+    usleep(200000);
+    bench_unlock(lock);
+    return NULL;
+}
+
+static void one_times_at_a_time(void **state) {
+    atomic_int held = 0;
+    pthread_t thread;
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, hold_lock, &held), 0);
+    while (!held) usleep(1000);
+    double begin = wire_now();
+    int lock = bench_lock("test", 0);
+    assert_true(wire_now() - begin > 0.1);
+    bench_unlock(lock);
+    pthread_join(thread, NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(right_passes),
@@ -243,6 +323,9 @@ int main(void) {
         cmocka_unit_test(faults_on_demand),
         cmocka_unit_test(in_place_is_doubled_once),
         cmocka_unit_test(timing_rotates_and_ranks),
+        cmocka_unit_test(crash_while_ranking),
+        cmocka_unit_test(no_device),
+        cmocka_unit_test(one_times_at_a_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
