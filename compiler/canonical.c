@@ -1,5 +1,5 @@
-/* A source in, names out. One idea: text that reaches generated code is printed from the Ast, never copied
- * from the user, so only tokens of the grammar get there. */
+/* A source in, names out. One idea: text that reaches generated code is printed from the Ast, never
+ * copied from the user, so only tokens of the grammar get there. */
 #include "compiler/canonical.h"
 
 #include <string.h>
@@ -25,11 +25,26 @@ const char *canonical_text(Arena *arena, const Source *source) {
 
 static const char *op_word(AstOp op) {
     static const char *const words[] = {
-        [OP_NONE] = NULL,   [OP_NEG] = "neg",  [OP_PLUS] = NULL,         [OP_NOT] = "not",
-        [OP_ADD] = "add",   [OP_SUB] = "sub",  [OP_MUL] = "mul",         [OP_DIV] = "div",
-        [OP_POW] = "pow",   [OP_MOD] = "mod",  [OP_FLOORDIV] = "floordiv", [OP_MATMUL] = "matmul",
-        [OP_LT] = "lt",     [OP_LE] = "le",    [OP_GT] = "gt",           [OP_GE] = "ge",
-        [OP_EQ] = "eq",     [OP_NE] = "ne",    [OP_AND] = "and",         [OP_OR] = "or",
+        [OP_NONE] = NULL,
+        [OP_NEG] = "neg",
+        [OP_PLUS] = NULL,
+        [OP_NOT] = "not",
+        [OP_ADD] = "add",
+        [OP_SUB] = "sub",
+        [OP_MUL] = "mul",
+        [OP_DIV] = "div",
+        [OP_POW] = "pow",
+        [OP_MOD] = "mod",
+        [OP_FLOORDIV] = "floordiv",
+        [OP_MATMUL] = "matmul",
+        [OP_LT] = "lt",
+        [OP_LE] = "le",
+        [OP_GT] = "gt",
+        [OP_GE] = "ge",
+        [OP_EQ] = "eq",
+        [OP_NE] = "ne",
+        [OP_AND] = "and",
+        [OP_OR] = "or",
     };
     return words[op];
 }

@@ -1,6 +1,6 @@
-/* A plan's values in, statements out: `const float t3 = t1 + t2;`. One idea: value %3 is t3 in every
- * language; what C cannot say in one operator (wrapping integers, casts that saturate) is a helper with the
- * same name in every language's prelude. */
+/* A plan's values in, statements out: `const float t3 = t1 + t2;`. One idea: value %3 is t3 in
+ * every language; what C cannot say in one operator (wrapping integers, casts that saturate) is a
+ * helper with the same name in every language's prelude. */
 #include "compiler/emit.h"
 
 #include <math.h>
@@ -38,8 +38,10 @@ static double shorten(float value) {
 
 /* Reads back as exactly `value`; never a double literal in an f32 kernel. */
 static void print_real(Text *out, DType compute, double value) {
-    if (isnan(value)) text_add(out, "K_NAN");
-    else if (isinf(value)) text_add(out, value < 0 ? "-K_INF" : "K_INF");
+    if (isnan(value))
+        text_add(out, "K_NAN");
+    else if (isinf(value))
+        text_add(out, value < 0 ? "-K_INF" : "K_INF");
     if (!isfinite(value)) return;
     size_t begin = out->length;
     number_print(out, compute == DT_F32 ? shorten((float)value) : value);
@@ -50,20 +52,28 @@ static void print_real(Text *out, DType compute, double value) {
 static void print_whole(Text *out, ValueKind kind, int64_t value) {
     const char *suffix = kind == VALUE_I64 ? "LL" : "";
     bool lowest = value == (kind == VALUE_I64 ? INT64_MIN : INT32_MIN);
-    if (lowest) text_printf(out, "(%lld%s - 1)", (long long)(value + 1), suffix);
-    else text_printf(out, "%lld%s", (long long)value, suffix);
+    if (lowest)
+        text_printf(out, "(%lld%s - 1)", (long long)(value + 1), suffix);
+    else
+        text_printf(out, "%lld%s", (long long)value, suffix);
 }
 
 static void print_literal(Text *out, const Plan *plan, ValueKind kind, Scalar value) {
-    if (kind == VALUE_REAL) print_real(out, plan->compute, value.real);
-    else if (kind == VALUE_BOOL) text_add(out, value.whole ? "1" : "0");
-    else print_whole(out, kind, value.whole);
+    if (kind == VALUE_REAL)
+        print_real(out, plan->compute, value.real);
+    else if (kind == VALUE_BOOL)
+        text_add(out, value.whole ? "1" : "0");
+    else
+        print_whole(out, kind, value.whole);
 }
 
 static void print_scalar(Text *out, ValueKind kind, const char *name) {
-    if (kind == VALUE_I32) text_printf(out, "(int)%s", name);
-    else if (kind == VALUE_BOOL) text_printf(out, "(%s != 0)", name);
-    else text_add(out, name);
+    if (kind == VALUE_I32)
+        text_printf(out, "(int)%s", name);
+    else if (kind == VALUE_BOOL)
+        text_printf(out, "(%s != 0)", name);
+    else
+        text_add(out, name);
 }
 
 static bool is_literal(const Plan *plan, Value value) {
@@ -71,7 +81,8 @@ static bool is_literal(const Plan *plan, Value value) {
     return plan_scalar(plan, value) || plan_constant(plan, value, &constant);
 }
 
-void emit_operand(Text *out, const Plan *plan, const EmitLanguage *language, Value value, bool spread) {
+void emit_operand(Text *out, const Plan *plan, const EmitLanguage *language, Value value,
+                  bool spread) {
     static const char *const all[] = {"k_all(", "k_all_i32(", "k_all_i64(", "k_all_bool("};
     ValueKind kind = value_kind(ir_dtype(plan->ir, value));
     const PlanScalar *scalar = plan_scalar(plan, value);
@@ -82,8 +93,10 @@ void emit_operand(Text *out, const Plan *plan, const EmitLanguage *language, Val
     }
     spread = language->vector && (spread || kind == VALUE_BOOL);
     if (spread) text_add(out, all[kind]);
-    if (scalar) print_scalar(out, kind, scalar->name);
-    else if (plan_constant(plan, value, &constant)) print_literal(out, plan, kind, constant);
+    if (scalar)
+        print_scalar(out, kind, scalar->name);
+    else if (plan_constant(plan, value, &constant))
+        print_literal(out, plan, kind, constant);
     if (spread) text_add(out, ")");
 }
 
@@ -172,8 +185,10 @@ static void prefix(const Writer *w, const IrNode *node, const char *sign) {
 
 static void real_call(const Writer *w, const IrNode *node) {
     const PrimitiveInfo *info = primitive_info(ir_primitive(node));
-    if (w->language->vector || info->class == CLASS_OPERATOR) text_printf(w->out, "k_%s", info->name);
-    else text_add(w->out, w->plan->compute == DT_F64 ? info->cuda_f64 : info->cuda_f32);
+    if (w->language->vector || info->class == CLASS_OPERATOR)
+        text_printf(w->out, "k_%s", info->name);
+    else
+        text_add(w->out, w->plan->compute == DT_F64 ? info->cuda_f64 : info->cuda_f32);
     arguments(w, node);
 }
 
@@ -192,15 +207,24 @@ static void primitive_expression(const Writer *w, const IrNode *node) {
     Primitive primitive = ir_primitive(node);
     ValueKind kind = value_kind(node->type.dtype);
     const char *sign = sign_of(w, primitive);
-    if (is_comparison(primitive) && w->language->vector) compare_vectors(w, node, sign);
-    else if (is_comparison(primitive)) infix(w, node->arg[0], sign, node->arg[1]);
-    else if (primitive == P_SELECT) select_expression(w, node);
-    else if (primitive == P_NOT) prefix(w, node, sign);
-    else if (primitive == P_AND || primitive == P_OR) infix(w, node->arg[0], sign, node->arg[1]);
-    else if (kind != VALUE_REAL) whole_call(w, node);
-    else if (primitive == P_NEG) prefix(w, node, sign);
-    else if (primitive >= P_ADD && primitive <= P_DIV) infix(w, node->arg[0], sign, node->arg[1]);
-    else real_call(w, node);
+    if (is_comparison(primitive) && w->language->vector)
+        compare_vectors(w, node, sign);
+    else if (is_comparison(primitive))
+        infix(w, node->arg[0], sign, node->arg[1]);
+    else if (primitive == P_SELECT)
+        select_expression(w, node);
+    else if (primitive == P_NOT)
+        prefix(w, node, sign);
+    else if (primitive == P_AND || primitive == P_OR)
+        infix(w, node->arg[0], sign, node->arg[1]);
+    else if (kind != VALUE_REAL)
+        whole_call(w, node);
+    else if (primitive == P_NEG)
+        prefix(w, node, sign);
+    else if (primitive >= P_ADD && primitive <= P_DIV)
+        infix(w, node->arg[0], sign, node->arg[1]);
+    else
+        real_call(w, node);
 }
 
 static void convert(const Writer *w, ValueKind to, Value a) {
@@ -243,11 +267,14 @@ static void cast(const Writer *w, DType to, Value a) {
     char name[32];
     if (dtype_is_float(to) && kind == VALUE_REAL) {
         snprintf(name, sizeof name, "round_%s", dtype_name(to));
-        if (to == w->plan->compute) operand(w, a, true);
-        else helper(w, a, name);
+        if (to == w->plan->compute)
+            operand(w, a, true);
+        else
+            helper(w, a, name);
     } else if (to == DT_BOOL && kind != VALUE_BOOL) {
         cast_truth(w, a);
-    } else if (kind != VALUE_REAL && (dtype_is_float(to) || kind == VALUE_BOOL || same_range(from, to))) {
+    } else if (kind != VALUE_REAL &&
+               (dtype_is_float(to) || kind == VALUE_BOOL || same_range(from, to))) {
         convert(w, value_kind(to), a);
     } else {
         snprintf(name, sizeof name, "%s_from_%s", dtype_name(to), kind_word(kind));
@@ -260,9 +287,12 @@ static void statement(const Writer *w, Value value, int indent) {
     ValueKind kind = value_kind(node->type.dtype);
     text_printf(w->out, "%*sconst %s t%u = ", indent, "", language_type(w->language, w->plan, kind),
                 value);
-    if (node->op == IR_CAST) cast(w, node->type.dtype, node->arg[0]);
-    else if (node->op == IR_CONVERT) convert(w, kind, node->arg[0]);
-    else primitive_expression(w, node);
+    if (node->op == IR_CAST)
+        cast(w, node->type.dtype, node->arg[0]);
+    else if (node->op == IR_CONVERT)
+        convert(w, kind, node->arg[0]);
+    else
+        primitive_expression(w, node);
     text_add(w->out, ";\n");
 }
 

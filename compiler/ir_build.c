@@ -39,7 +39,8 @@ Value ir_finish(Ir *ir, IrNode node) {
 Value ir_const(Ir *ir, DType type, Scalar value) {
     IrNode node = {.op = IR_CONST, .type = {.dtype = type}};
     bool real = type == DT_WEAK || dtype_is_float(type);
-    if (real && isnan(value.real)) value.real = NAN; /* one NaN, whatever its sign and payload */
+    if (real && isnan(value.real))
+        value.real = (double)NAN; /* one NaN, whatever its sign and payload */
     node.whole = value.whole;
     return ir_value(ir, node);
 }

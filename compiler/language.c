@@ -1,4 +1,5 @@
-/* The pieces of an emitted file that do not depend on the language: header lines, knobs, offsets, helpers. */
+/* The pieces of an emitted file that do not depend on the language: header lines, knobs, offsets,
+ * helpers. */
 #include "compiler/language.h"
 
 #include <ctype.h>
@@ -15,7 +16,8 @@ uint32_t access_count(const Plan *plan) {
 }
 
 const Access *access_at(const Plan *plan, uint32_t i) {
-    return access_is_store(plan, i) ? &plan->stores.data[i - plan->loads.count] : &plan->loads.data[i];
+    return access_is_store(plan, i) ? &plan->stores.data[i - plan->loads.count]
+                                    : &plan->loads.data[i];
 }
 
 bool access_is_store(const Plan *plan, uint32_t i) {
@@ -52,11 +54,12 @@ static bool walks_outer(const Plan *plan, const Access *access) {
 
 void emit_coordinates(Text *out, const Plan *plan, const char *type, const char *row, int indent) {
     bool needed = false;
-    for (uint32_t i = 0; i < access_count(plan); i++) needed |= walks_outer(plan, access_at(plan, i));
+    for (uint32_t i = 0; i < access_count(plan); i++)
+        needed |= walks_outer(plan, access_at(plan, i));
     if (!needed || plan->rank < 2) return;
     for (uint32_t axis = plan->rank - 2; axis > 0; axis--) {
-        text_printf(out, "%*sconst %s i%u = %s %% kf_e%u, r%u = %s / kf_e%u;\n", indent, "", type, axis,
-                    row, axis, axis, row, axis);
+        text_printf(out, "%*sconst %s i%u = %s %% kf_e%u, r%u = %s / kf_e%u;\n", indent, "", type,
+                    axis, row, axis, axis, row, axis);
         row = (const char *[]){"r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7"}[axis];
     }
     text_printf(out, "%*sconst %s i0 = %s;\n", indent, "", type, row);
@@ -67,7 +70,8 @@ static void add_term(Text *out, size_t begin, const char *index, const char *str
     if (stride) text_printf(out, " * %s", stride);
 }
 
-void emit_offset(Text *out, const Plan *plan, const Access *access, const char *row, const char *column) {
+void emit_offset(Text *out, const Plan *plan, const Access *access, const char *row,
+                 const char *column) {
     Arena *scratch = arena_open();
     size_t begin = out->length;
     uint32_t inner = plan->rank - 1;
@@ -79,9 +83,24 @@ void emit_offset(Text *out, const Plan *plan, const Access *access, const char *
                      plan_stride_name(scratch, access, axis));
     if (plan_stride_given(plan, access, inner))
         add_term(out, begin, column, plan_stride_name(scratch, access, inner));
-    else if (access->stride[inner] != 0) add_term(out, begin, column, NULL);
+    else if (access->stride[inner] != 0)
+        add_term(out, begin, column, NULL);
     if (out->length == begin) text_add(out, "0");
     arena_close(scratch);
+}
+
+/* --- lists */
+
+enum { LINE_FULL = 84 };
+
+void emit_next(Text *out, uint32_t i, const char *format, ...) {
+    size_t line = 0;
+    while (line < out->length && out->data[out->length - 1 - line] != '\n') line++;
+    if (i > 0) text_add(out, line > LINE_FULL ? ",\n    " : ", ");
+    va_list args;
+    va_start(args, format);
+    text_vprintf(out, format, args);
+    va_end(args);
 }
 
 /* --- header and defaults */
@@ -103,7 +122,8 @@ static void print_args(Text *out, const Plan *plan) {
     Arena *scratch = arena_open();
     Parameters parameters = language_parameters(plan, scratch);
     text_add(out, "//! args    ");
-    for (uint32_t i = 0; i < access_count(plan); i++) text_printf(out, " %s", access_at(plan, i)->name);
+    for (uint32_t i = 0; i < access_count(plan); i++)
+        text_printf(out, " %s", access_at(plan, i)->name);
     for (uint32_t i = 0; i < parameters.list.count; i++)
         text_printf(out, " %s", parameters.list.data[i].name);
     text_add(out, "\n");
@@ -134,12 +154,20 @@ static void print_program(Text *out, const char *program) {
     }
 }
 
+/* Not the default, which may depend on a shape: the text must not. */
+static int64_t smallest(const KnobText *knob) {
+    int64_t value = knob->values[0];
+    for (uint32_t i = 1; i < knob->count; i++)
+        if (knob->values[i] < value) value = knob->values[i];
+    return value;
+}
+
 void emit_defaults(Text *out, const Plan *plan, const KnobText *knobs, uint32_t count) {
     text_add(out, "\n");
     print_program(out, plan->text);
     text_add(out, "\n#ifndef KF_ENTRY\n#define KF_ENTRY(name) name\n");
     for (uint32_t i = 0; i < count; i++)
-        text_printf(out, "#define __%s__ %lld\n", knobs[i].label, (long long)knobs[i].values[0]);
+        text_printf(out, "#define __%s__ %lld\n", knobs[i].label, (long long)smallest(&knobs[i]));
     text_add(out, "#endif\n");
 }
 
@@ -158,15 +186,15 @@ static bool names(const char *text, const char *word, size_t length) {
     return false;
 }
 
-/* Whether the section's name line "//@ k_a k_b" names something that `text` uses. */
+/* Whether the section's first line "//@ k_a k_b : k_c" names something that `text` uses; what
+ * stands behind the colon, the section uses itself, by a macro. */
 static bool wanted(const char *section, const char *text) {
     char word[64];
-    for (const char *at = section + 3; *at != '\n';) {
-        size_t length = strcspn(at += *at == ' ', " \n");
-        if (length < sizeof word) {
-            snprintf(word, sizeof word, "%.*s", (int)length, at);
-            if (length > 0 && names(text, word, length)) return true;
-        }
+    for (const char *at = section + 3; *at == ' ';) {
+        size_t length = strcspn(++at, " \n");
+        if (*at == ':') break;
+        snprintf(word, sizeof word, "%.*s", (int)length, at);
+        if (names(text, word, strlen(word))) return true;
         at += length;
     }
     return false;
@@ -205,11 +233,14 @@ void emit_prelude(Text *out, const EmitLanguage *language, const char *body) {
     text_add_bytes(out, prelude, (size_t)(sections[0] - prelude));
     for (uint32_t i = 0; i < count; i++) {
         const char *begin = strchr(sections[i], '\n') + 1;
-        if (chosen[i]) text_add_bytes(out, begin, (size_t)(sections[i + 1] - begin));
+        const char *end = sections[i + 1];
+        while (end > begin && end[-1] == '\n') end--;
+        if (chosen[i]) text_printf(out, "%.*s\n\n", (int)(end - begin), begin);
     }
 }
 
-const Template *emit_finish(Arena *arena, const Plan *plan, const EmitLanguage *language, const Text *text) {
+const Template *emit_finish(Arena *arena, const Plan *plan, const EmitLanguage *language,
+                            const Text *text) {
     const char *name = arena_printf(arena, "<%s>", plan->name);
     Diags diags = {.arena = arena};
     const Source *source = source_new(arena, name, text_string(text), text->length);

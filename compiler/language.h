@@ -1,5 +1,5 @@
-/* What the emitters share: how values, arrays and offsets are spelled in a language, and the pieces every
- * emitted file is made of. */
+/* What the emitters share: how values, arrays and offsets are spelled in a language, and the pieces
+ * every emitted file is made of. */
 #ifndef KF_LANGUAGE_H
 #define KF_LANGUAGE_H
 
@@ -11,19 +11,21 @@ typedef enum ValueKind { VALUE_REAL, VALUE_I32, VALUE_I64, VALUE_BOOL, VALUE_KIN
 ValueKind value_kind(DType type);
 
 struct EmitLanguage {
-    const char *name;                   /* "cuda", "c" */
-    const char *prelude;                /* path of the helpers, see emit_prelude */
-    const char *whole;                  /* type of sizes and strides */
-    bool vector;                        /* a value is many elements: no ?: && || ! on it */
-    const char *type_f32[VALUE_KINDS];  /* a value's type where the compute type is f32 */
+    const char *name;                  /* "cuda", "c" */
+    const char *prelude;               /* path of the helpers, see emit_prelude */
+    const char *whole;                 /* type of sizes and strides */
+    bool vector;                       /* a value is many elements: no ?: && || ! on it */
+    const char *type_f32[VALUE_KINDS]; /* a value's type where the compute type is f32 */
     const char *type_f64[VALUE_KINDS];
 };
 
 const char *language_type(const EmitLanguage *language, const Plan *plan, ValueKind kind);
 /* Type of stored elements. */
 const char *language_storage(const EmitLanguage *language, DType type);
-/* The operand as written in an expression: a name or a literal; `spread` makes a vector of a scalar. */
-void emit_operand(Text *out, const Plan *plan, const EmitLanguage *language, Value value, bool spread);
+/* The operand as written in an expression: a name or a literal; `spread` makes a vector of a
+ * scalar. */
+void emit_operand(Text *out, const Plan *plan, const EmitLanguage *language, Value value,
+                  bool spread);
 
 /* Arrays in the order of args: loads, then stores. */
 uint32_t access_count(const Plan *plan);
@@ -41,8 +43,14 @@ Parameters language_parameters(const Plan *plan, Arena *arena);
 
 /* Coordinates i0 i1 … of all axes but the last, from `row`; nothing if no array needs them. */
 void emit_coordinates(Text *out, const Plan *plan, const char *type, const char *row, int indent);
-/* Where the array's element (row, column) lies: "row * kf_cols + column", "i0 * kf_in_x_s0 + column". */
-void emit_offset(Text *out, const Plan *plan, const Access *access, const char *row, const char *column);
+/* Where the array's element (row, column) lies: "row * kf_cols + column", "i0 * kf_in_x_s0 +
+ * column". */
+void emit_offset(Text *out, const Plan *plan, const Access *access, const char *row,
+                 const char *column);
+
+/* An item of a list in parentheses, after a comma where `i` is not 0; a full line is broken. */
+void emit_next(Text *out, uint32_t i, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* A knob's first value is the analytic default. */
 typedef struct KnobText {
@@ -53,13 +61,15 @@ typedef struct KnobText {
 
 /* "//! …" lines for kernel, arrays, args and knobs. */
 void emit_head(Text *out, const Plan *plan, const KnobText *knobs, uint32_t count);
-/* The canonical program in a comment, "#define __VEC__ 4" for every knob unless defined, KF_ENTRY: the file
- * compiles alone. */
+/* The canonical program in a comment, "#define __VEC__ 4" for every knob unless defined, KF_ENTRY:
+ * the file compiles alone. */
 void emit_defaults(Text *out, const Plan *plan, const KnobText *knobs, uint32_t count);
-/* Helpers that `body` names, from the language's prelude: what stands before its first line "//@ NAME…"
- * always, then every section one of whose names occurs in the body or in a later chosen section. */
+/* Helpers that `body` names, from the language's prelude: what stands before its first line "//@
+ * NAME…" always, then every section one of whose names occurs in the body or in a later chosen
+ * section. */
 void emit_prelude(Text *out, const EmitLanguage *language, const char *body);
 /* The finished text as a template; a header that does not parse is our bug. */
-const Template *emit_finish(Arena *arena, const Plan *plan, const EmitLanguage *language, const Text *text);
+const Template *emit_finish(Arena *arena, const Plan *plan, const EmitLanguage *language,
+                            const Text *text);
 
 #endif

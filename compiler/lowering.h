@@ -93,7 +93,7 @@ Span lower_place(const Lower *lower, const Scope *scope, Span span);
 /* lower_call.c */
 Value lower_call(Expression *e, Node node);
 /* Marks the nodes that are words behind `axis=`, not values. */
-enum { AXIS_WORD = UINT32_MAX };
+enum { AXIS_WORD = INT32_MAX };
 void lower_axis_words(Expression *e, Node last);
 
 /* lower_output.c */

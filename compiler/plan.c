@@ -1,6 +1,6 @@
-/* Plan: a group of outputs in, one loop nest out. One idea: every array is a pointer and a stride for each
- * axis of the group's shape (0 where it is broadcast); axes that all arrays walk as one are merged, so that
- * what is left is as few axes as the data allows. */
+/* Plan: a group of outputs in, one loop nest out. One idea: every array is a pointer and a stride
+ * for each axis of the group's shape (0 where it is broadcast); axes that all arrays walk as one
+ * are merged, so that what is left is as few axes as the data allows. */
 #include "compiler/plan.h"
 
 #include <stdlib.h>
@@ -65,7 +65,8 @@ static void add_scalar(Arena *arena, Plan *plan, Value value) {
     if (weak->op == IR_PARAM)
         name = arena_printf(arena, "s_%s", plan->ir->params.data[weak->index].name);
     for (uint32_t i = 0; i < plan->scalars.count; i++) /* the same param as another type */
-        if (strcmp(plan->scalars.data[i].name, name) == 0) name = arena_printf(arena, "s_%u", value);
+        if (strcmp(plan->scalars.data[i].name, name) == 0)
+            name = arena_printf(arena, "s_%u", value);
     PlanScalar scalar = {
         .name = name,
         .value = value,
@@ -78,12 +79,16 @@ static void add_scalar(Arena *arena, Plan *plan, Value value) {
 static void add_value(Arena *arena, Plan *plan, Value value, bool depends) {
     const IrNode *node = ir_node(plan->ir, value);
     bool transposed;
-    if (input_behind(plan->ir, value, &transposed)) add_load(arena, plan, value);
-    else if (is_weak_cast(plan->ir, node) && depends) add_scalar(arena, plan, value);
-    else if (node->op == IR_CONST || node->type.dtype == DT_WEAK || is_weak_cast(plan->ir, node)) return;
+    if (input_behind(plan->ir, value, &transposed))
+        add_load(arena, plan, value);
+    else if (is_weak_cast(plan->ir, node) && depends)
+        add_scalar(arena, plan, value);
+    else if (node->op == IR_CONST || node->type.dtype == DT_WEAK || is_weak_cast(plan->ir, node))
+        return;
     else if (node->op == IR_CAST || node->op == IR_CONVERT || ir_is_primitive(node))
         array_push(arena, &plan->body, value);
-    else abort(); /* fuse gives only elementwise values */
+    else
+        abort(); /* fuse gives only elementwise values */
 }
 
 /* Loads, scalars and body: what the group's outputs need. */
@@ -126,11 +131,14 @@ const PlanScalar *plan_scalar(const Plan *plan, Value value) {
 
 bool plan_constant(const Plan *plan, Value value, Scalar *constant) {
     const IrNode *node = ir_node(plan->ir, value);
-    if (node->op == IR_CONST && dtype_is_float(node->type.dtype)) constant->real = node->real;
-    else if (node->op == IR_CONST) constant->whole = node->whole;
+    if (node->op == IR_CONST && dtype_is_float(node->type.dtype))
+        constant->real = node->real;
+    else if (node->op == IR_CONST)
+        constant->whole = node->whole;
     else if (is_weak_cast(plan->ir, node) && !plan_scalar(plan, value))
         *constant = convert_weak(plan->compute, node->type.dtype, ir_weak(plan->ir, node->arg[0]));
-    else return false;
+    else
+        return false;
     return true;
 }
 
@@ -171,7 +179,8 @@ static Access *access_at(const Plan *plan, uint32_t i) {
     return i < plan->loads.count ? &plan->loads.data[i] : &plan->stores.data[i - plan->loads.count];
 }
 
-/* Strides of access `i` over the group's axes, right-aligned; a missing or broadcast axis has stride 0. */
+/* Strides of access `i` over the group's axes, right-aligned; a missing or broadcast axis has
+ * stride 0. */
 static void spread(const Plan *plan, const Type *shape, uint32_t i) {
     Access *access = access_at(plan, i);
     View view = i < plan->loads.count ? view_load(plan, access) : view_store(plan, access);
@@ -205,8 +214,8 @@ static bool merges(const Plan *plan, uint32_t outer, uint32_t inner, int64_t inn
     return true;
 }
 
-/* Where each axis goes: an axis of extent 1 nowhere, one that every array walks together with the axis
- * outside it into that one. */
+/* Where each axis goes: an axis of extent 1 nowhere, one that every array walks together with the
+ * axis outside it into that one. */
 static void choose_axes(Plan *plan, const Type *shape) {
     int32_t last = PLAN_DROPPED;
     plan->rank = 0;
@@ -258,8 +267,10 @@ static int64_t byte_reach(const Plan *plan, const Access *access) {
     int64_t up = 0, down = 0;
     for (uint32_t axis = 0; axis < plan->rank; axis++) {
         int64_t reach = access->stride[axis] * (plan->extent[axis] - 1);
-        if (reach > 0) up += reach;
-        else down -= reach;
+        if (reach > 0)
+            up += reach;
+        else
+            down -= reach;
     }
     return (up > down ? up : down) * dtype_info(access->dtype)->bytes;
 }
@@ -283,7 +294,8 @@ static int64_t read_bytes(const Plan *plan) {
     int64_t total = 0;
     for (uint32_t i = 0; i < plan->loads.count; i++) {
         bool seen = false;
-        for (uint32_t k = 0; k < i; k++) seen |= plan->loads.data[k].slot == plan->loads.data[i].slot;
+        for (uint32_t k = 0; k < i; k++)
+            seen |= plan->loads.data[k].slot == plan->loads.data[i].slot;
         if (!seen) total += distinct_bytes(plan, &plan->loads.data[i]);
     }
     return total;
@@ -317,7 +329,8 @@ static void bind(Arena *arena, Plan *plan) {
         array_push(arena, &list, (Binding){"kf_cols", cols});
     }
     for (uint32_t axis = 1; axis + 1 < plan->rank; axis++)
-        array_push(arena, &list, (Binding){arena_printf(arena, "kf_e%u", axis), plan->extent[axis]});
+        array_push(arena, &list,
+                   (Binding){arena_printf(arena, "kf_e%u", axis), plan->extent[axis]});
     for (uint32_t i = 0; i < access_count(plan); i++) {
         const Access *access = access_at(plan, i);
         for (uint32_t axis = 0; axis < plan->rank; axis++)

@@ -29,17 +29,20 @@ void plan_class_print(Text *out, const Plan *plan) {
 }
 
 static void print_access(Text *out, const Plan *plan, const Access *access, const char *kind) {
-    text_printf(out, "%-6s %%%u %s %s %s", kind, access->value, access->name, dtype_name(access->dtype),
-                class_name(access->class));
+    text_printf(out, "%-6s %%%u %s %s %s", kind, access->value, access->name,
+                dtype_name(access->dtype), class_name(access->class));
     for (uint32_t axis = 0; axis < plan->rank; axis++)
         text_printf(out, "%s%lld", axis ? "," : " strides ", (long long)access->stride[axis]);
     text_add(out, access->alias ? " in place\n" : "\n");
 }
 
 static void print_scalar(Text *out, const PlanScalar *scalar) {
-    text_printf(out, "scalar %%%u %s %s = ", scalar->value, scalar->name, dtype_name(scalar->dtype));
-    if (scalar->dtype == DT_I64) text_printf(out, "%lld\n", (long long)scalar->argument.whole);
-    else text_printf(out, "%.17g\n", scalar->argument.real);
+    text_printf(out, "scalar %%%u %s %s = ", scalar->value, scalar->name,
+                dtype_name(scalar->dtype));
+    if (scalar->dtype == DT_I64)
+        text_printf(out, "%lld\n", (long long)scalar->argument.whole);
+    else
+        text_printf(out, "%.17g\n", scalar->argument.real);
 }
 
 void plan_print(Text *out, const Plan *plan) {

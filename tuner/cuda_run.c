@@ -80,14 +80,15 @@ typedef union Parameter {
 } Parameter;
 
 static Parameter parameter(const Arg *arg, const Address *buffers) {
+    Parameter value = {.i64 = 0}; /* every byte set: it is hashed */
     switch (arg->kind) {
-    case ARG_BUFFER: return (Parameter){.address = buffers[arg->buffer]};
-    case ARG_I64: return (Parameter){.i64 = arg->value.whole};
-    case ARG_I32: return (Parameter){.i32 = (int32_t)arg->value.whole};
-    case ARG_F32: return (Parameter){.f32 = (float)arg->value.real};
-    case ARG_F64: return (Parameter){.f64 = arg->value.real};
+    case ARG_BUFFER: value.address = buffers[arg->buffer]; break;
+    case ARG_I64: value.i64 = arg->value.whole; break;
+    case ARG_I32: value.i32 = (int32_t)arg->value.whole; break;
+    case ARG_F32: value.f32 = (float)arg->value.real; break;
+    case ARG_F64: value.f64 = arg->value.real; break;
     }
-    return (Parameter){0};
+    return value;
 }
 
 static bool nothing(const Launch *launch) {

@@ -18,14 +18,8 @@ enum { K_LANES = K_WIDTH / K_BYTES };
         __attribute__((vector_size(K_LANES * sizeof(type)), aligned(sizeof(type)), may_alias));
 K_VECTOR(k_f32, float)
 K_VECTOR(k_f64, double)
-K_VECTOR(k_i64, int64_t)
-K_VECTOR(k_u64, uint64_t)
 K_VECTOR(k_i32, int32_t)
-K_VECTOR(k_u32, uint32_t)
-K_VECTOR(k_i16, int16_t)
-K_VECTOR(k_u16, uint16_t)
-K_VECTOR(k_i8, int8_t)
-K_VECTOR(k_u8, uint8_t)
+K_VECTOR(k_i64, int64_t)
 #if K_F64
 typedef k_f64 k_real;
 typedef k_i64 k_mask;
@@ -38,8 +32,31 @@ typedef float k_number;
 #define K_LIBM(name) name##f
 #endif
 #define K_TO(type, vector) __builtin_convertvector(vector, type)
+
+//@ k_u32
+K_VECTOR(k_u32, uint32_t)
+
+//@ k_u64
+K_VECTOR(k_u64, uint64_t)
+
+//@ k_i16
+K_VECTOR(k_i16, int16_t)
+
+//@ k_u16 k_u16_at
+K_VECTOR(k_u16, uint16_t)
+
+//@ k_i8 k_i8_at
+K_VECTOR(k_i8, int8_t)
+
+//@ k_u8 k_u8_at
+K_VECTOR(k_u8, uint8_t)
+
+//@ K_EACH
 #define K_EACH(result, expression)                                                                 \
     for (int lane = 0; lane < K_LANES; lane++) (result)[lane] = (expression)
+
+//@ K_SIGN
+/* The bit of each lane that is a number's sign. */
 #define K_SIGN ((k_mask)(-(k_real){0}))
 
 //@ K_INF
@@ -93,7 +110,7 @@ K_INLINE k_mask k_select_bool(k_mask m, k_mask a, k_mask b) {
     return (m & a) | (~m & b);
 }
 
-//@ k_add_i32 k_sub_i32 k_mul_i32 k_neg_i32 k_fabs_i32 k_fmax_i32 k_fmin_i32 k_add_i64 k_sub_i64 k_mul_i64 k_neg_i64 k_fabs_i64 k_fmax_i64 k_fmin_i64
+//@ k_add_i32 k_sub_i32 k_mul_i32 k_neg_i32 k_fabs_i32 k_fmax_i32 k_fmin_i32 k_add_i64 k_sub_i64 k_mul_i64 k_neg_i64 k_fabs_i64 k_fmax_i64 k_fmin_i64 : k_u32 k_u64
 /* Integers wrap. */
 #define K_INTEGER(i, u)                                                                            \
     K_INLINE k_##i k_add_##i(k_##i a, k_##i b) { return (k_##i)((k_##u)a + (k_##u)b); }            \

@@ -182,7 +182,7 @@ static Run one(Rig *rig, const char *entry, int64_t grid, int32_t block, uint32_
         .entry = entry, .alignment = 1, .grid = {grid, 1, 1}, .block = {block, 1, 1}, .cluster = 1};
     launch.arg_count = args;
     launch.args = arena_array(rig->arena, Arg, args);
-    memcpy(launch.args, list, args * sizeof *list);
+    for (uint32_t i = 0; i < args; i++) launch.args[i] = list[i];
     array_push(rig->arena, &run.launches, launch);
     return run;
 }

@@ -162,8 +162,9 @@ static void add_random(Text *text, uint32_t *seed, int depth) {
 }
 
 static Scalar random_input(const IrInput *input, uint32_t *seed) {
-    static const double reals[] = {0.0,      -0.0,      1,   -1,    0.5,  3,
-                                   INFINITY, -INFINITY, NAN, 65504, 1e-7, 2.5};
+    static const double reals[] = {
+        0.0,         -0.0,  1,    -1, 0.5, 3, (double)INFINITY, -(double)INFINITY,
+        (double)NAN, 65504, 1e-7, 2.5};
     static const int64_t wholes[] = {0, 1, 2, 255, -1, 127, -128, INT32_MIN, INT32_MAX, 7};
     DType type = input->type.dtype;
     if (dtype_is_float(type))

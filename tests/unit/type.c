@@ -150,7 +150,8 @@ static void types_promote(void **state) {
     for (int i = 0; i < 9; i++)
         for (int j = 0; j < 9; j++) {
             DType a, b;
-            assert_true(dtype_find(names[i], &a) && dtype_find(names[j], &b));
+            assert_true(dtype_find(names[i], &a));
+            assert_true(dtype_find(names[j], &b));
             assert_string_equal(dtype_name(type_promote(a, b)), table[i][j]);
             assert_int_equal(type_promote(a, DT_WEAK), a);
         }
