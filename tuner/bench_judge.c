@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/gate_image.h"
 #include "tuner/bench_rig.h"
 #include "tuner/fault.h"
 
@@ -62,10 +63,19 @@ static Outcome launch_edges(Rig *rig, const Mounted *mounted, const BenchJob *jo
     return outcome == OUTCOME_OK ? finished : outcome;
 }
 
-static Outcome judge_image(Rig *rig, Arena *arena, uint8_t *image, Check *check, Why *why) {
+/* A point whose `require` rules a shape out never runs on it: no result is owed. */
+static void excuse(const Edge *edge, uint8_t *image) {
+    for (uint32_t i = 0; i < edge->ir->outputs.count; i++)
+        image_scatter(edge, image, i, edge->expected[i].lo);
+}
+
+static Outcome judge_image(Rig *rig, const BenchJob *job, Arena *arena, uint8_t *image, Check *check,
+                           Why *why) {
     const char *reason = "";
     if (!rig->device->download(rig->state, image, rig->image, rig->gate->size, why))
         return OUTCOME_CRASH;
+    for (uint32_t i = 0; i < job->edge_count; i++)
+        if (job->edge_runs[i].launches.count == 0) excuse(&rig->gate->edges.data[i], image);
     if (gate_judge(rig->gate, image, arena, check, &reason)) return OUTCOME_OK;
     return wrong(why, reason);
 }
@@ -84,7 +94,7 @@ Outcome judge_edges(Rig *rig, const Mounted *mounted, const BenchJob *job, Check
         good = rig_allocate(rig, largest_temporary(job, i), &temporaries[i], why);
     if (good && rig->device->upload(rig->state, rig->image, rig->gate->image, rig->gate->size, why))
         outcome = launch_edges(rig, mounted, job, temporaries, addresses, why);
-    if (outcome == OUTCOME_OK) outcome = judge_image(rig, arena, image, check, why);
+    if (outcome == OUTCOME_OK) outcome = judge_image(rig, job, arena, image, check, why);
     for (uint32_t i = 0; i < count; i++) rig_release(rig, &temporaries[i]);
     free(image);
     arena_close(arena);

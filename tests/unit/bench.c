@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "compiler/gate.h"
 #include "tuner/bench.h"
 #include "tuner/bench_lock.h"
 #include "tuner/wire.h"
@@ -54,14 +55,14 @@ static Binary compile(Fixture *f, const char *source) {
     return binary;
 }
 
-/* One launch of "k" over the program's buffers, then the number of elements. */
-static Run *run_of(Fixture *f, int32_t parts) {
+/* One launch of "k" over the program's buffers, then `count`, the number of elements. */
+static Run *run_of(Fixture *f, int32_t parts, int64_t count) {
     Run *run = arena_new(f->arena, Run);
     uint32_t buffers = f->program.ir->inputs.count + f->program.ir->outputs.count;
     Launch launch = {.entry = "k", .alignment = 1, .grid = {1, 1, 1}, .block = {parts, 1, 1}};
     launch.args = arena_array(f->arena, Arg, buffers + 1);
     for (uint32_t i = 0; i < buffers; i++) launch.args[i] = (Arg){.kind = ARG_BUFFER, .buffer = i};
-    launch.args[buffers] = (Arg){.kind = ARG_I64, .value = {.whole = N}};
+    launch.args[buffers] = (Arg){.kind = ARG_I64, .value = {.whole = count}};
     launch.arg_count = buffers + 1;
     array_push(f->arena, &run->launches, launch);
     return run;
@@ -85,7 +86,7 @@ static BenchJob job_of(Fixture *f, const char *source, const char *label) {
     *binary = compile(f, source);
     return (BenchJob){.id = 1,
                       .label = label,
-                      .run = run_of(f, 2),
+                      .run = run_of(f, 2, N),
                       .binaries = binary,
                       .binary_count = 1,
                       .judge = true};
@@ -147,6 +148,42 @@ static void wrong_is_refused(void **state) {
         expect(judge(&f, RIGHT), OUTCOME_OK, "");
         close_fixture(&f);
     }
+}
+
+/* Edges: special values and awkward sizes, on which kernels fail that pass on the real problem. */
+static void edges_are_judged(void **state) {
+    static const struct {
+        const char *source;
+        Outcome outcome;
+        const char *words;
+    } cases[] = {
+        {RIGHT, OUTCOME_OK, ""},
+        /* 25: relu(NaN) = 0 */
+        {KERNEL("for (int64_t i = begin; i < end; i++) { float s = x[i] + r[i]; out[i] = s > 0 ? s "
+                ": 0; }"),
+         OUTCOME_WRONG, "edge"},
+        /* 4: four at a time whatever is left */
+        {KERNEL("for (int64_t i = 0; part == 0 && i < (n + 3) / 4 * 4; i++) " RELU), OUTCOME_WRONG,
+         "touched"},
+        {KERNEL("for (int64_t i = begin; i < end; i++) " RELU " if (n == 7) ((float *)x)[3] = 1;"),
+         OUTCOME_WRONG, "x was written"},
+    };
+    uint32_t count;
+    (void)state;
+    Fixture f = open_fixture(relu_add, 10, NULL);
+    const Ir *const *shapes = gate_shapes(f.arena, f.program.ir, &count);
+    Run *runs = arena_array(f.arena, Run, count);
+    for (uint32_t i = 0; i < count; i++)
+        runs[i] = *run_of(&f, 2, type_count(&shapes[i]->outputs.data[0].type));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        BenchJob job = job_of(&f, cases[i].source, "test");
+        job.judge = false;
+        job.judge_edges = true;
+        job.edge_runs = runs;
+        job.edge_count = count;
+        expect(submit(&f, &job), cases[i].outcome, cases[i].words);
+    }
+    close_fixture(&f);
 }
 
 /* 58, 59, 62: a candidate that takes its worker along costs itself alone, and the journal names it.
@@ -265,8 +302,9 @@ static void crash_while_ranking(void **state) {
     expect(results[0], OUTCOME_CRASH, "signal 11");
     expect(results[1], OUTCOME_OK, "");
     assert_true(results[1].time > 0);
-    assert_false(
-        bench_rank(f.bench, (const uint64_t[]){1, 7}, 2, 0.1, results, &why)); /* never timed */
+    assert_true(bench_rank(f.bench, (const uint64_t[]){1, 7}, 2, 0.1, results, &why));
+    expect(results[0], OUTCOME_OK, "");
+    expect(results[1], OUTCOME_LAUNCH, "never timed");
     close_fixture(&f);
 }
 
@@ -319,6 +357,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(right_passes),
         cmocka_unit_test(wrong_is_refused),
+        cmocka_unit_test(edges_are_judged),
         cmocka_unit_test(crash_and_hang_cost_one_worker),
         cmocka_unit_test(faults_on_demand),
         cmocka_unit_test(in_place_is_doubled_once),
