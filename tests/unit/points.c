@@ -110,10 +110,10 @@ static void run_all(Subject *s) {
     Point unit[UNIT];
     unit[n++] = space_fallback(&s->template->space);
     for (uint32_t i = 0; i < count; i += step) {
-        unit[n++] = space_point(&s->template->space, indices[i]);
         if (n == UNIT) run_unit(s, unit, n), n = 0;
+        unit[n++] = space_point(&s->template->space, indices[i]);
     }
-    if (n > 0) run_unit(s, unit, n);
+    run_unit(s, unit, n);
 }
 
 static void check_program(const Device *device, DeviceState *state, const DeviceIdentity *identity, const char *text,
