@@ -1,11 +1,13 @@
-/* In: mounted Runs that were judged right. Out: seconds per call. The protocol: hold the device's lock, warm
- * up until two samples agree, then take samples until the 95 % interval of their median is within half a per
- * cent or the budget is spent. A sample is as many calls as last about a millisecond, and walks on through
- * the buffer sets where the one before stopped, so that no set is met again before all others were.
+/* In: mounted Runs that were judged right. Out: seconds per call. The protocol: hold the device's
+ * lock, warm up until two samples agree, then take samples until the 95 % interval of their median
+ * is within half a per cent or the budget is spent. A sample is as many calls as last about a
+ * millisecond, and walks on through the buffer sets where the one before stopped, so that no set is
+ * met again before all others were.
  *
- * Programs that update an input in place change their data with every call. Their inputs get their first
- * values back before each sample, outside the time, and a sample is at most DRIFT calls per set: values
- * stay what real calls see, not the infinities or subnormals of a thousandth application. */
+ * Programs that update an input in place change their data with every call. Their inputs get their
+ * first values back before each sample, outside the time, and a sample is at most DRIFT calls per
+ * set: values stay what real calls see, not the infinities or subnormals of a thousandth
+ * application. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,14 +36,23 @@ static bool is_in_place(const Rig *rig) {
     return false;
 }
 
+/* First values for the sets that the next `repeats` calls run on. */
+static bool refill(const Series *series, uint32_t repeats, Why *why) {
+    uint32_t sets = series->mounted->sets, used = repeats < sets ? repeats : sets;
+    uint32_t before_end = sets - series->at < used ? sets - series->at : used;
+    return rig_refill(series->rig, series->at, before_end, why) &&
+           rig_refill(series->rig, 0, used - before_end, why);
+}
+
 /* One sample of `repeats` calls: seconds per call. */
 static Outcome measure(Series *series, uint32_t repeats, double *seconds, Why *why) {
     Rig *rig = series->rig;
     Mounted *mounted = series->mounted;
-    if (is_in_place(rig) && !rig_refill(rig, 0, mounted->sets, why)) return OUTCOME_CRASH;
+    if (is_in_place(rig) && !refill(series, repeats, why)) return OUTCOME_CRASH;
     rig_limit(rig->setup.run_limit);
-    Outcome outcome = rig->device->time(rig->state, mounted->run, mounted->modules,
-                                        mounted->table + series->at, mounted->sets, repeats, seconds, why);
+    Outcome outcome =
+        rig->device->time(rig->state, mounted->run, mounted->modules, mounted->table + series->at,
+                          mounted->sets, repeats, seconds, why);
     rig_unlimit();
     series->at = (series->at + repeats) % mounted->sets;
     *seconds /= repeats;
@@ -56,16 +67,18 @@ static void choose_repeats(Series *series, double seconds) {
     series->repeats = repeats < 1 ? 1 : (uint32_t)repeats;
 }
 
-/* Two samples of the chosen length that agree, and on a device that was idle time to raise its clocks. */
+/* Two samples of the chosen length that agree, and on a device that was idle time to raise its
+ * clocks. */
 static bool is_warm(const Series *series, double before, double seconds, double warmed) {
     bool short_calls = series->repeats == 1 && seconds < sample_seconds;
     if (!series->rig->warm && warmed < clocks_seconds) return false;
     return !short_calls && fabs(seconds - before) <= agree * seconds;
 }
 
-/* Until warm, or a fifth of the budget is spent, or the Run is hopeless. The first call of all is not looked
- * at: it loads code. */
-static Outcome warm_up(Series *series, double budget, double give_up_over, double *seconds, Why *why) {
+/* Until warm, or a fifth of the budget is spent, or the Run is hopeless. The first call of all is
+ * not looked at: it loads code. */
+static Outcome warm_up(Series *series, double budget, double give_up_over, double *seconds,
+                       Why *why) {
     double begin = wire_now(), before;
     series->repeats = 1;
     Outcome outcome = measure(series, 1, seconds, why);
@@ -146,8 +159,8 @@ Outcome time_run(Rig *rig, Mounted *mounted, const BenchJob *job, Result *result
 
 /* --- finalists */
 
-/* One sample of each, forwards in even rounds and backwards in odd ones, so that what drifts drifts for
- * all. */
+/* One sample of each, forwards in even rounds and backwards in odd ones, so that what drifts drifts
+ * for all. */
 static Outcome rank_round(Series *series, uint32_t count, uint32_t round, Why *why) {
     Outcome outcome = OUTCOME_OK;
     for (uint32_t i = 0; i < count && outcome == OUTCOME_OK; i++) {
@@ -181,7 +194,8 @@ static Outcome rank_all(Rig *rig, Series *series, uint32_t count, double budget,
     return outcome;
 }
 
-Outcome time_rank(Rig *rig, Mounted *mounted, uint32_t count, double budget, Result *results, Why *why) {
+Outcome time_rank(Rig *rig, Mounted *mounted, uint32_t count, double budget, Result *results,
+                  Why *why) {
     Series *series = calloc(count + 1, sizeof *series);
     Outcome outcome = series ? OUTCOME_OK : OUTCOME_CRASH;
     for (uint32_t i = 0; i < count && outcome == OUTCOME_OK; i++) {

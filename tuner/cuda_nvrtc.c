@@ -64,13 +64,15 @@ static void *open_library(Why *why) {
     if (driver == 0 || driver >= 13) library = open_named("libnvrtc.so.13");
     if (!library) library = open_named("libnvrtc.so.12");
     if (!library && driver == 0) library = open_named("libnvrtc.so");
-    int wanted = driver == 12 ? 12 : 13;
-    if (!library)
-        why_set(why,
-                "libnvrtc.so.%d not found: install the CUDA toolkit's NVRTC (package "
-                "cuda-nvrtc-%d-0, or "
-                "nvidia-cuda-toolkit on Debian and Ubuntu), or use --device cpu",
-                wanted, wanted);
+    if (!library && driver > 0 && driver < 13)
+        why_set(why, "libnvrtc.so.12 not found: install CUDA's NVRTC (apt package cuda-nvrtc-12-8 "
+                     "of NVIDIA's "
+                     "repository), or a driver of version 580 or newer for NVRTC 13; --device cpu "
+                     "needs neither");
+    else if (!library)
+        why_set(why, "libnvrtc.so.13 not found: install CUDA's NVRTC (apt package cuda-nvrtc-13-0 "
+                     "of NVIDIA's "
+                     "repository) or name the toolkit in CUDA_HOME; --device cpu needs neither");
     return library;
 }
 

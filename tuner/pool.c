@@ -258,12 +258,13 @@ bool pool_wait(Pool *pool, double seconds, int fd, Compiled *compiled) {
     for (;;) {
         bool other = false;
         if (refuse(pool, compiled)) return true;
+        if (pool->pending == 0 && fd < 0) return false;
         assign(pool);
         if (poll_once(pool, deadline, fd, &other, compiled)) {
             assign(pool); /* the worker goes on while the caller looks at this one */
             return true;
         }
-        if (other || (pool->pending == 0 && fd < 0)) return false;
+        if (other) return false;
         if (deadline >= 0 && wire_now() >= deadline) return false;
     }
 }

@@ -1,0 +1,257 @@
+/* Values that must exist in full before others can be read: reductions, what is transposed or multiplied after
+ * it was computed, products that something reads in full. One idea: in the order of the Ir each is one array of
+ * intervals, filled from its cone by all threads; sums are split and joined the same way whatever the number of
+ * threads. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "compiler/eval_cone.h"
+
+enum { PIECES = 64 };
+static const int64_t FEW_ROWS = 256, SMALL_PRODUCT = 1 << 22;
+
+static bool is_reduction(const IrNode *node) {
+    return node->op >= IR_SUM && node->op <= IR_VAR;
+}
+
+/* --- which values */
+
+enum { NEEDED = 1, WHOLE = 2, READ_IN_FULL = 4 };
+
+static int64_t product_work(const Ir *ir, const IrNode *node) {
+    const Type *a = &ir_node(ir, node->arg[0])->type;
+    int64_t count = type_count(&node->type), depth = a->dim[a->rank - 1];
+    return depth > 0 && count > SMALL_PRODUCT / depth ? SMALL_PRODUCT : count * depth;
+}
+
+/* What lies under transpositions must exist, unless it is an input. */
+static void mark_operand(const Machine *machine, uint8_t *marks, Value value) {
+    const IrNode *node = ir_node(machine->ir, value = machine->alias[value]);
+    while (node->op == IR_TRANSPOSE) node = ir_node(machine->ir, value = machine->alias[node->arg[0]]);
+    marks[value] |= NEEDED;
+    if (node->op != IR_INPUT) marks[value] |= WHOLE;
+}
+
+static void mark_operands(const Machine *machine, uint8_t *marks, Value v) {
+    const IrNode *node = ir_node(machine->ir, v);
+    bool full = (marks[v] & (WHOLE | READ_IN_FULL)) != 0;
+    if (node->op == IR_CAST && ir_dtype(machine->ir, machine->alias[node->arg[0]]) == DT_WEAK) return;
+    for (uint32_t i = 0; i < node->count; i++) {
+        Value a = machine->alias[node->arg[i]];
+        marks[a] |= NEEDED | (full ? READ_IN_FULL : 0);
+        if (node->op == IR_MATMUL || node->op == IR_TRANSPOSE) mark_operand(machine, marks, a);
+    }
+}
+
+static void mark_all(const Machine *machine, uint8_t *marks) {
+    const Ir *ir = machine->ir;
+    for (uint32_t i = 0; i < ir->outputs.count; i++) marks[machine->alias[ir->outputs.data[i].value]] |= NEEDED;
+    for (Value v = ir->nodes.count; v-- > 1;) {
+        const IrNode *node = ir_node(ir, v);
+        if (marks[v] == 0) continue;
+        bool small = node->op == IR_MATMUL && product_work(ir, node) < SMALL_PRODUCT;
+        if (is_reduction(node) || small || (node->op == IR_MATMUL && (marks[v] & READ_IN_FULL))) marks[v] |= WHOLE;
+        mark_operands(machine, marks, v);
+    }
+}
+
+/* --- memory */
+
+static bool fits(size_t bytes) {
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    return pages <= 0 || size <= 0 || bytes < (size_t)pages / 4 * 3 * (size_t)size;
+}
+
+static void block_free(Block *block) {
+    if (block == NULL) return;
+    free(block->lo);
+    free(block->hi);
+    free(block->v);
+    free(block->nan);
+}
+
+static Block *block_new(Machine *machine, const Type *type) {
+    size_t count = (size_t)(type_count(type) > 0 ? type_count(type) : 1);
+    if (type_count(type) < 0 || !fits(count * (17 + machine->kernel->real))) return NULL;
+    Block *block = arena_new(machine->arena, Block);
+    block->whole = !dtype_is_float(type->dtype);
+    block->lo = malloc(count * sizeof(int64_t));
+    block->hi = malloc(count * sizeof(int64_t));
+    block->v = malloc(count * (block->whole ? sizeof(int64_t) : machine->kernel->real));
+    block->nan = malloc(count);
+    if (block->lo != NULL && block->hi != NULL && block->v != NULL && block->nan != NULL) return block;
+    block_free(block);
+    return NULL;
+}
+
+/* Points need their ends alone. */
+static void block_settle(const Machine *machine, Block *block, int64_t count) {
+    machine->kernel->settle(block, count);
+    if (!block->point) return;
+    free(block->hi);
+    free(block->v);
+    free(block->nan);
+    block->hi = block->v = block->nan = NULL;
+}
+
+/* --- filling */
+
+typedef struct Filling {
+    const Machine *machine;
+    const Cone *cone;
+    Block *out;
+    int op;
+    DType type;
+    int64_t rows, length, inner; /* of a reduction: element k of row r is (r / inner * length + k) * inner + r % inner */
+    int64_t pieces;              /* of each row */
+    Sum *sums, *before;          /* rows * pieces */
+    int pass;
+} Filling;
+
+static void fill_part(void *context, int64_t part) {
+    const Filling *fill = context;
+    int64_t step = fill->cone->step;
+    for (int64_t i = part * step; i < fill->cone->count; i += fill->machine->threads * step) {
+        int64_t count = fill->cone->count - i < step ? fill->cone->count - i : step;
+        const Block *block = cone_run(fill->cone, (int)part, (Wanted){i, 1, NULL, count});
+        fill->machine->kernel->expand(fill->out, i, block, count);
+    }
+}
+
+static void reduce_piece(const Filling *fill, int thread, int64_t row, int64_t piece, Sum *sum, const Sum *before,
+                         int pass) {
+    int64_t begin = fill->length * piece / fill->pieces, end = fill->length * (piece + 1) / fill->pieces;
+    int64_t first = row / fill->inner * fill->length * fill->inner + row % fill->inner;
+    for (int64_t k = begin; k < end; k += fill->cone->step) {
+        int64_t count = end - k < fill->cone->step ? end - k : fill->cone->step;
+        Wanted wanted = {first + k * fill->inner, fill->inner, NULL, count};
+        const Block *block = cone_run(fill->cone, thread, wanted);
+        fill->machine->kernel->reduce(sum, fill->op, fill->type, block, count, before, pass);
+    }
+}
+
+/* What the passes before say to the next: the mean, and what the chain's mean was off by. */
+static void next_pass(Sum *before, const Sum *sum, int pass) {
+    if (pass == 0) *before = *sum;
+    else if (sum->count > 0) before->shift = sum->chain / (double)sum->count;
+}
+
+static int pass_count(const Filling *fill) {
+    return fill->op != IR_VAR ? 1 : fill->machine->chain ? 3 : 2;
+}
+
+static void reduce_rows(void *context, int64_t part) {
+    const Filling *fill = context;
+    for (int64_t row = part; row < fill->rows; row += fill->machine->threads) {
+        Sum sum = {0}, before = {0};
+        for (int pass = 0; pass < pass_count(fill); pass++) {
+            if (pass > 0) next_pass(&before, &sum, pass - 1);
+            sum = (Sum){0};
+            reduce_piece(fill, (int)part, row, 0, &sum, pass > 0 ? &before : NULL, pass);
+        }
+        fill->machine->kernel->reduced(fill->out, row, &sum, &before, fill->op, fill->type, fill->machine->chain);
+    }
+}
+
+static void reduce_pieces(void *context, int64_t part) {
+    const Filling *fill = context;
+    for (int64_t i = part; i < fill->rows * fill->pieces; i += fill->machine->threads) {
+        const Sum *before = fill->pass > 0 ? &fill->before[i / fill->pieces] : NULL;
+        fill->sums[i] = (Sum){0};
+        reduce_piece(fill, (int)part, i / fill->pieces, i % fill->pieces, &fill->sums[i], before, fill->pass);
+    }
+}
+
+static void run_parts(const Machine *machine, void (*work)(void *context, int64_t part), Filling *fill) {
+    if (machine->team == NULL) work(fill, 0);
+    else team_run(machine->team, machine->threads, work, fill);
+}
+
+static void join_row(const Filling *fill, int64_t row, bool last) {
+    Sum *sum = &fill->sums[row * fill->pieces];
+    for (int64_t i = 1; i < fill->pieces; i++)
+        fill->machine->kernel->merge(sum, fill->op, fill->type, sum + i);
+    if (!last) next_pass(&fill->before[row], sum, fill->pass);
+    else
+        fill->machine->kernel->reduced(fill->out, row, sum, &fill->before[row], fill->op, fill->type,
+                                       fill->machine->chain);
+}
+
+static bool reduce_split(const Machine *machine, Filling *fill) {
+    fill->sums = calloc((size_t)(fill->rows * fill->pieces), sizeof(Sum));
+    fill->before = calloc((size_t)fill->rows, sizeof(Sum));
+    bool ok = fill->sums != NULL && fill->before != NULL;
+    for (fill->pass = 0; ok && fill->pass < pass_count(fill); fill->pass++) {
+        run_parts(machine, reduce_pieces, fill);
+        for (int64_t row = 0; row < fill->rows; row++) join_row(fill, row, fill->pass == pass_count(fill) - 1);
+    }
+    free(fill->sums);
+    free(fill->before);
+    return ok;
+}
+
+static void shape_rows(Filling *fill, const Type *type, int32_t axis) {
+    fill->rows = fill->inner = 1;
+    fill->length = axis == AXIS_ALL ? type_count(type) : type->dim[axis];
+    for (uint32_t i = 0; axis != AXIS_ALL && i < type->rank; i++) {
+        if ((int32_t)i != axis) fill->rows *= type->dim[i];
+        if ((int32_t)i > axis) fill->inner *= type->dim[i];
+    }
+}
+
+static bool fill_reduction(Machine *machine, const IrNode *node, Filling *fill) {
+    const Type *type = &ir_node(machine->ir, node->arg[0])->type;
+    fill->cone = cone_open(machine, node->arg[0], type);
+    if (fill->cone == NULL) return false;
+    fill->op = node->op;
+    fill->type = node->type.dtype;
+    shape_rows(fill, type, node->axis);
+    fill->pieces = fill->rows < FEW_ROWS && fill->length > PIECES * fill->cone->step ? PIECES : 1;
+    if (fill->pieces > 1) return reduce_split(machine, fill);
+    run_parts(machine, reduce_rows, fill);
+    return true;
+}
+
+static bool tensor_open(Machine *machine, Value value) {
+    const IrNode *node = ir_node(machine->ir, value);
+    Block *block = block_new(machine, &node->type);
+    Filling fill = {.machine = machine, .out = block};
+    if (block == NULL) return false;
+    bool ok = true;
+    if (is_reduction(node)) {
+        ok = fill_reduction(machine, node, &fill);
+    } else {
+        fill.cone = cone_open(machine, value, &node->type);
+        ok = fill.cone != NULL;
+        if (ok) run_parts(machine, fill_part, &fill);
+    }
+    machine->tensors[value] = block;
+    if (ok) block_settle(machine, block, type_count(&node->type));
+    return ok;
+}
+
+bool tensors_open(Machine *machine) {
+    const Ir *ir = machine->ir;
+    Arena *scratch = arena_open();
+    uint8_t *marks = arena_array(scratch, uint8_t, ir->nodes.count);
+    bool ok = true;
+    mark_all(machine, marks);
+    for (Value v = 1; ok && v < ir->nodes.count; v++) {
+        if (marks[v] == 0) continue;
+        if (ir_node(ir, v)->op == IR_MATMUL) product_plan(machine, v);
+        if (marks[v] & WHOLE) ok = tensor_open(machine, v);
+    }
+    arena_close(scratch);
+    return ok;
+}
+
+void tensors_close(Machine *machine) {
+    for (Value v = 0; v < machine->ir->nodes.count; v++) block_free(machine->tensors[v]);
+    for (int i = 0; machine->works != NULL && i < machine->threads; i++) {
+        free(machine->works[i].bytes);
+        free(machine->works[i].slots);
+        free(machine->works[i].runs);
+        free(machine->works[i].ambiguous);
+    }
+    free(machine->works);
+}
