@@ -10,7 +10,6 @@
 const EmitLanguage emit_language_c = {
     .name = "c",
     .prelude = "registry/templates/prelude_c.h",
-    .whole = "int64_t",
     .vector = true,
     .type_f32 = {"k_real", "k_i32", "k_i64", "k_mask"},
     .type_f64 = {"k_real", "k_i32", "k_i64", "k_mask"},

@@ -13,7 +13,6 @@ ValueKind value_kind(DType type);
 struct EmitLanguage {
     const char *name;                  /* "cuda", "c" */
     const char *prelude;               /* path of the helpers, see emit_prelude */
-    const char *whole;                 /* type of sizes and strides */
     bool vector;                       /* a value is many elements: no ?: && || ! on it */
     const char *type_f32[VALUE_KINDS]; /* a value's type where the compute type is f32 */
     const char *type_f64[VALUE_KINDS];
