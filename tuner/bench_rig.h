@@ -119,7 +119,8 @@ struct Rig {
     Guarded *golden; /* per output: what a candidate that was judged right gave */
     bool golden_set;
     Check golden_check;
-    bool warm; /* something has been timed */
+    bool warm;         /* something has been timed */
+    uint32_t next_set; /* where the next sample begins */
     BenchReport report;
 };
 

@@ -19,21 +19,27 @@ extern const Device device_cpu;
 enum { N = 100003 }; /* odd: the last vector is not full */
 
 typedef struct Fixture {
+    const Device *device;
     Program program;
     DeviceIdentity identity;
     Bench *bench;
     Arena *arena;
 } Fixture;
 
-static Fixture open_fixture(const char *text, double run_limit, const char *journal) {
-    Fixture f = {.program = program_open(text, "100003"), .arena = arena_open()};
+static Fixture open_on(const Device *device, const char *text, double run_limit,
+                       const char *journal) {
+    Fixture f = {.device = device, .program = program_open(text, "100003"), .arena = arena_open()};
     BenchOptions options = {.seed = 7, .run_limit = run_limit, .journal = journal};
     Why why;
     assert_non_null(f.program.ir);
-    assert_true(device_cpu.identify(0, true, &f.identity, &why));
-    f.bench = bench_open(&device_cpu, 0, &f.identity, f.program.ir, NULL, &options, &why);
+    assert_true(device->identify(0, true, &f.identity, &why));
+    f.bench = bench_open(device, 0, &f.identity, f.program.ir, NULL, &options, &why);
     if (!f.bench) fail_msg("%s", why.text);
     return f;
+}
+
+static Fixture open_fixture(const char *text, double run_limit, const char *journal) {
+    return open_on(&device_cpu, text, run_limit, journal);
 }
 
 static void close_fixture(Fixture *f) {
@@ -46,7 +52,7 @@ static Binary compile(Fixture *f, const char *source) {
     CompileUnit unit = {source, "test", false};
     Text object = {0};
     Why why;
-    if (device_cpu.compile(&unit, &f->identity, &object, &why) != OUTCOME_OK)
+    if (f->device->compile(&unit, &f->identity, &object, &why) != OUTCOME_OK)
         fail_msg("%s", why.text);
     void *copy = arena_alloc(f->arena, object.length);
     memcpy(copy, object.data, object.length);
@@ -60,6 +66,11 @@ static Run *run_of(Fixture *f, int32_t parts, int64_t count) {
     Run *run = arena_new(f->arena, Run);
     uint32_t buffers = f->program.ir->inputs.count + f->program.ir->outputs.count;
     Launch launch = {.entry = "k", .alignment = 1, .grid = {1, 1, 1}, .block = {parts, 1, 1}};
+    if (f->device != &device_cpu) {
+        launch.grid[0] = (count + 255) / 256;
+        launch.block[0] = 256;
+    }
+    launch.cluster = 1;
     launch.args = arena_array(f->arena, Arg, buffers + 1);
     for (uint32_t i = 0; i < buffers; i++) launch.args[i] = (Arg){.kind = ARG_BUFFER, .buffer = i};
     launch.args[buffers] = (Arg){.kind = ARG_I64, .value = {.whole = count}};
@@ -332,6 +343,96 @@ static void no_device(void **state) {
     close_fixture(&f);
 }
 
+#define CUDA_KERNEL(type, statement)                                                       \
+    "extern \"C\" __global__ void k(const " type " *x, const " type " *r, " type " *out, " \
+    "long long n) {\n    long long i = blockIdx.x * 256ll + threadIdx.x;\n    " statement "\n}\n"
+#define CUDA_RELU "if (i < n) { float s = x[i] + r[i]; out[i] = s < 0 ? 0 : s; }"
+
+/* The same on a GPU, where the device's own kernels judge. */
+static void a_gpu_judges(void **state) {
+    static const struct {
+        const char *source;
+        Outcome outcome;
+        const char *words;
+    } cases[] = {
+        {CUDA_KERNEL("float", CUDA_RELU), OUTCOME_OK, ""},
+        {CUDA_KERNEL("float", CUDA_RELU), OUTCOME_OK, ""},
+        {CUDA_KERNEL("float", "n /= 2;" CUDA_RELU), OUTCOME_WRONG, "out[50001]"},
+        {CUDA_KERNEL("float", CUDA_RELU "if (i == 777) out[i] += 1;"), OUTCOME_WRONG, "out[777]"},
+        {CUDA_KERNEL("float", CUDA_RELU "if (i == 0) out[-1] = 0;"), OUTCOME_WRONG, "before out"},
+        {CUDA_KERNEL("float", CUDA_RELU "if (i == 0) out[n + 3] = 0;"), OUTCOME_WRONG,
+         "behind out"},
+        {CUDA_KERNEL("float", CUDA_RELU "if (i == 0) out[n << 30] = 0;"), OUTCOME_CRASH, ""},
+        {CUDA_KERNEL("float", CUDA_RELU), OUTCOME_OK, ""},
+        {CUDA_KERNEL("float", "for (volatile int k = 0; i == 0;) k++;"), OUTCOME_TIMEOUT, "2 s"},
+        {CUDA_KERNEL("float", CUDA_RELU), OUTCOME_OK, ""},
+    };
+    const Device *cuda = device_find("cuda");
+    Why why;
+    (void)state;
+    if (!cuda || cuda->count(&why) == 0) skip();
+    Fixture f = open_on(cuda, relu_add, 2, NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Result result = judge(&f, cases[i].source);
+        expect(result, cases[i].outcome, cases[i].words);
+        if (result.outcome == OUTCOME_OK) assert_int_equal(result.check.checked, N);
+    }
+    close_fixture(&f);
+}
+
+static void a_gpu_times(void **state) {
+    const Device *cuda = device_find("cuda");
+    BenchReport report;
+    Result results[2];
+    Why why;
+    (void)state;
+    if (!cuda || cuda->count(&why) == 0) skip();
+    Fixture f = open_on(cuda, relu_add, 5, NULL);
+    BenchJob job = job_of(&f, CUDA_KERNEL("float", CUDA_RELU), "fast");
+    job.budget = 0.2;
+    Result fast = submit(&f, &job);
+    expect(fast, OUTCOME_OK, "");
+    assert_true(fast.time > 5e-7 && fast.time < 1e-4);
+    BenchJob slow =
+        job_of(&f, CUDA_KERNEL("float", "for (int k = 0; k < 40; k++) " CUDA_RELU), "slow");
+    slow.id = 2;
+    slow.budget = 0.2;
+    expect(submit(&f, &slow), OUTCOME_OK, "");
+    assert_true(bench_rank(f.bench, (const uint64_t[]){1, 2}, 2, 0.3, results, &why));
+    assert_true(bench_report(f.bench, &report, &why));
+    assert_true(report.sets > 100 && report.self_test);
+    print_message("%.2f us, spread %.2f; %u sets; start %.2f s, check %.3f s; %s; %s\n",
+                  fast.time * 1e6, fast.spread * 1e6, report.sets, report.start_seconds,
+                  report.check_seconds, report.conditions, report.self_test_message);
+    close_fixture(&f);
+}
+
+/* f64 is judged on the host; in place starts from the first values. */
+static void a_gpu_judges_f64_and_in_place(void **state) {
+    const Device *cuda = device_find("cuda");
+    Why why;
+    (void)state;
+    if (!cuda || cuda->count(&why) == 0) skip();
+    Fixture f = open_on(cuda, "out = relu(f64(x) + f64(res))", 5, NULL);
+    expect(judge(&f, "extern \"C\" __global__ void k(const float *x, const float *r, double *out, "
+                     "long long n) {\n"
+                     "    long long i = blockIdx.x * 256ll + threadIdx.x;\n"
+                     "    if (i < n) { double s = (double)x[i] + r[i]; out[i] = s < 0 ? 0 : s; }\n"
+                     "}\n"),
+           OUTCOME_OK, "");
+    close_fixture(&f);
+    f = open_on(cuda, "x = x * 2", 5, NULL);
+    BenchJob job = job_of(&f,
+                          "extern \"C\" __global__ void k(float *x, float *, long long n) {\n"
+                          "    long long i = blockIdx.x * 256ll + threadIdx.x;\n"
+                          "    if (i < n) x[i] *= 2;\n"
+                          "}\n",
+                          "test");
+    job.budget = 0.05;
+    for (int i = 0; i < 3; i++) expect(submit(&f, &job), OUTCOME_OK, "");
+    close_fixture(&f);
+}
+
 static void *hold_lock(void *argument) {
     int lock = bench_lock("test", 0);
     *(atomic_int *)argument = 1;
@@ -364,6 +465,9 @@ int main(void) {
         cmocka_unit_test(timing_rotates_and_ranks),
         cmocka_unit_test(crash_while_ranking),
         cmocka_unit_test(no_device),
+        cmocka_unit_test(a_gpu_judges),
+        cmocka_unit_test(a_gpu_times),
+        cmocka_unit_test(a_gpu_judges_f64_and_in_place),
         cmocka_unit_test(one_times_at_a_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
