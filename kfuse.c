@@ -52,6 +52,15 @@ KfStatus pipeline_groups(KfProgram *program, Groups *groups) {
     return KF_OK;
 }
 
+/* Outputs without elements need no kernel. */
+static void drop_empty(const Ir *ir, Groups *groups) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < groups->list.count; i++)
+        if (type_count(&ir->outputs.data[groups->list.data[i].outputs.data[0]].type) > 0)
+            groups->list.data[kept++] = groups->list.data[i];
+    groups->list.count = kept;
+}
+
 /* One problem a group: its template, bound to this shape and to the gate's edges. */
 static bool build_parts(KfKernel *kernel, TuneProblem *whole, const Groups *groups,
                         const Eager *chain, const ProblemOptions *options, Part *parts, Why *why) {
@@ -61,7 +70,7 @@ static bool build_parts(KfKernel *kernel, TuneProblem *whole, const Groups *grou
             only ? whole->ir : fuse_part(kernel->arena, whole->ir, &groups->list.data[i]);
         parts[i].group = &groups->list.data[i];
         if (!problem_build(kernel->arena, whole->device, whole->index, whole->identity, ir,
-                           whole->rounded, only ? chain : NULL, options, whole->store,
+                           only ? whole->rounded : NULL, only ? chain : NULL, options, whole->store,
                            &parts[i].problem, why))
             return false;
         parts[i].problem.fast_math = whole->fast_math;
@@ -81,10 +90,13 @@ KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *in) {
     Why why;
     KfStatus status = pipeline_groups(program, &groups);
     if (status != KF_OK) return status;
+    drop_empty(program->simplified, &groups);
     if (!device_select(program->device, &kernel->device, &kernel->index, &why) ||
         !tuning_identify(session, kernel->device, kernel->index, arena, identity, &why))
         return session_say(session, KF_ENVIRONMENT, "%s", why.text);
     if ((status = tuning_fits_memory(program, identity)) != KF_OK) return status;
+
+    if (groups.list.count == 0) return tuning_nothing(kernel, identity, began);
 
     LowerOptions each = program->lower;
     each.round_each_op = true;

@@ -83,6 +83,9 @@ bool tuning_answer(KfKernel *kernel, const Part *parts, uint32_t count, double b
 KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *whole, Part *parts, uint32_t count,
                        const TuneOptions *options, const Eager *eager, double began);
 
+/* No output has elements: an empty Run, nothing compiled, nothing stored. */
+KfStatus tuning_nothing(KfKernel *kernel, const DeviceIdentity *identity, double began);
+
 /* kfuse_parts.c: gives the kernel the Run of all parts in a row, part i with binaries[i]. */
 void parts_assemble(KfKernel *kernel, const Part *parts, uint32_t count, const Run *const *runs,
                     const Binary *binaries);

@@ -224,6 +224,23 @@ KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *whole, Part *parts, 
     return status;
 }
 
+KfStatus tuning_nothing(KfKernel *kernel, const DeviceIdentity *identity, double began) {
+    const Ir *ir = kernel->program->ir;
+    Report *report = &kernel->report;
+    report->expression = kernel->program->expression;
+    report->shape = problem_space(kernel->arena, ir);
+    report->dtype = dtype_name(ir->outputs.data[0].type.dtype);
+    report->inputs = ir->inputs.count;
+    report->outputs = ir->outputs.count;
+    report->device = identity->title;
+    report->software = identity->software;
+    report->mode = "nothing to time";
+    report->math = kernel->program->math;
+    report->took = tuning_clock() - began;
+    kernel->run = arena_new(kernel->arena, Run);
+    return KF_OK;
+}
+
 KfStatus tuning_fits_memory(KfProgram *program, const DeviceIdentity *identity) {
     double bytes = 0;
     for (uint32_t i = 0; i < program->ir->inputs.count; i++) {
