@@ -10,6 +10,7 @@
 const EmitLanguage emit_language_c = {
     .name = "c",
     .prelude = "registry/templates/prelude_c.h",
+    .index = "int64_t",
     .vector = true,
     .type_f32 = {"k_real", "k_i32", "k_i64", "k_mask"},
     .type_f64 = {"k_real", "k_i32", "k_i64", "k_mask"},
@@ -346,7 +347,7 @@ static void print_row_tiles(const Emitter *e) {
              "            if (tile % parts != part) continue;\n"
              "            const int64_t count = kf_cols - left < width ? kf_cols - left : width;\n"
              "            for (int64_t row = top; row < kf_rows && row < top + height; row++) {\n");
-    emit_coordinates(e->out, e->plan, "int64_t", "row", 16);
+    emit_coordinates(e->out, C, e->plan, "row", 16);
     text_add(e->out, "                ");
     print_run_call(e, "row", "left", "count");
     text_add(e->out, "            }\n        }\n");
@@ -412,13 +413,13 @@ const Template *emit_c(Arena *arena, const Plan *plan) {
     Text text = {0}, code = {0};
     uint32_t count = choose_knobs(plan, knobs);
     Emitter e = {.plan = plan, .out = &code, .scratch = arena_open()};
-    e.parameters = language_parameters(plan, e.scratch);
+    e.parameters = language_parameters(C, plan, e.scratch);
     print_vector(&e);
     print_run(&e);
     if (has_linear(plan)) print_span(&e);
     print_entry(&e);
     e.out = &text;
-    emit_head(&text, plan, knobs, count);
+    emit_head(&text, C, plan, knobs, count);
     print_rules(&e);
     emit_defaults(&text, plan, knobs, count);
     text_printf(&text, "#define K_BYTES %d\n#define K_F64 %d\n", widest(plan),

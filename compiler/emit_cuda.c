@@ -10,6 +10,8 @@
 const EmitLanguage emit_language_cuda = {
     .name = "cuda",
     .prelude = "registry/templates/prelude_cuda.h",
+    .index = "k_index",
+    .divides = true,
     .vector = false,
     .type_f32 = {"float", "int", "long long", "bool"},
     .type_f64 = {"double", "int", "long long", "bool"},
@@ -46,7 +48,9 @@ static void print_parameters(const Emitter *e, const char *whole) {
     }
     for (uint32_t i = 0; i < e->parameters.list.count; i++) {
         const Parameter *parameter = &e->parameters.list.data[i];
-        bool size = strncmp(parameter->name, "kf_", 3) == 0;
+        size_t length = strlen(parameter->name);
+        bool inverse = length > 4 && strcmp(parameter->name + length - 4, "_div") == 0;
+        bool size = strncmp(parameter->name, "kf_", 3) == 0 && !inverse;
         emit_next(e->out, 1, "const %s %s", size ? whole : dtype_info(parameter->dtype)->cuda,
                   parameter->name);
     }
@@ -130,16 +134,20 @@ static void print_single(const Emitter *e) {
              "K_INLINE void k_single(");
     print_parameters(e, "k_index");
     text_add(e->out, ", const k_index i) {\n");
-    if (!line)
-        text_add(
-            e->out,
-            "    const k_index row = (k_count)i / (k_count)kf_cols, column = i - row * kf_cols;\n");
-    emit_coordinates(e->out, e->plan, "k_index", "row", 4);
+    if (!line) {
+        text_add(e->out, "    const k_index row = ");
+        emit_quotient(e->out, CUDA, "i", "kf_cols");
+        text_add(e->out, ", column = i - row * kf_cols;\n");
+    }
+    emit_coordinates(e->out, CUDA, e->plan, "row", 4);
     text_add(e->out, "    k_element(");
     for (uint32_t i = 0; i < access_count(e->plan); i++) {
         const Access *access = access_at(e->plan, i);
         emit_next(e->out, i, "%s[", access->name);
-        emit_offset(e->out, e->plan, access, "row", line ? "i" : "column");
+        if (access->class == ACCESS_DENSE)
+            text_add(e->out, "i");
+        else
+            emit_offset(e->out, e->plan, access, "row", line ? "i" : "column");
         text_add(e->out, "]");
     }
     print_scalar_arguments(e);
@@ -315,10 +323,10 @@ static void print_rows(const Emitter *e) {
              "        for (; top < kf_rows; top += down) {\n");
     print_flight(e, reach_in_rows, 12);
     text_add(e->out, row_step);
-    emit_coordinates(e->out, e->plan, "k_index", "row", 16);
+    emit_coordinates(e->out, CUDA, e->plan, "row", 16);
     print_row_loads(e);
     text_printf(e->out, "            }\n%s", row_step);
-    emit_coordinates(e->out, e->plan, "k_index", "row", 16);
+    emit_coordinates(e->out, CUDA, e->plan, "row", 16);
     print_compute(e, reach_in_rows, 16);
     print_stores(e, "row", "column", 16);
     text_add(e->out, "            }\n        }\n    }\n}\n");
@@ -326,30 +334,41 @@ static void print_rows(const Emitter *e) {
 
 /* --- linear */
 
+/* Coordinates of the vector's first element. */
 static void print_line_start(const Emitter *e) {
     uint32_t inner = e->plan->rank - 1;
-    if (e->plan->rank == 1) return;
-    text_printf(
-        e->out,
-        "            k_index row = (k_count)i / (k_count)kf_cols, i%u = i - row * kf_cols;\n",
-        inner);
-    for (uint32_t axis = inner - 1; axis > 0; axis--)
-        text_printf(e->out,
-                    "            k_index i%u = row %% kf_e%u;\n            row /= kf_e%u;\n", axis,
-                    axis, axis);
+    text_add(e->out, "            k_index row = ");
+    emit_quotient(e->out, CUDA, "i", "kf_cols");
+    text_printf(e->out, ", i%u = i - row * kf_cols;\n", inner);
+    for (uint32_t axis = inner - 1; axis > 0; axis--) {
+        text_printf(e->out, "            k_index i%u = row;\n            row = ", axis);
+        emit_quotient(e->out, CUDA, "row", arena_printf(e->scratch, "kf_e%u", axis));
+        text_printf(e->out, ";\n            i%u -= row * kf_e%u;\n", axis, axis);
+    }
     text_add(e->out, "            k_index i0 = row;\n");
 }
 
 /* The next element's coordinates. */
 static void print_line_next(const Emitter *e) {
     uint32_t inner = e->plan->rank - 1;
-    if (e->plan->rank == 1) return;
-    for (uint32_t axis = inner; axis > 0; axis--)
+    text_printf(e->out, "                    if (++i%u < kf_cols) continue;\n", inner);
+    for (uint32_t axis = inner - 1; axis > 0; axis--)
         text_printf(e->out,
-                    "                if (++i%u < %s%s) continue;\n                i%u = 0;\n", axis,
-                    axis == inner ? "kf_cols" : "kf_e",
-                    axis == inner ? "" : arena_printf(e->scratch, "%u", axis), axis);
-    text_add(e->out, "                i0++;\n");
+                    "                    i%u = 0;\n"
+                    "                    if (++i%u < kf_e%u) continue;\n",
+                    axis + 1, axis, axis);
+    text_add(e->out, "                    i1 = 0;\n                    i0++;\n");
+}
+
+static void print_line_elements(const Emitter *e, const char *column, int indent) {
+    text_printf(e->out, "#pragma unroll\n%*sfor (int j = 0; j < __VEC__; j++) {\n", indent, "");
+    for (uint32_t i = 0; i < e->plan->loads.count; i++) {
+        const Access *access = &e->plan->loads.data[i];
+        if (reach_in_line(e->plan, access) != REACH_EACH) continue;
+        text_printf(e->out, "%*s%s_v[u].at[j] = ", indent + 4, "", access->name);
+        print_place(e, access, "i0", column);
+        text_add(e->out, ";\n");
+    }
 }
 
 static bool any_each(const Plan *plan) {
@@ -358,22 +377,22 @@ static bool any_each(const Plan *plan) {
     return false;
 }
 
-/* Element by element, over the ends of rows. */
+/* Element by element. Most vectors lie inside one row: they need not look for its end. */
 static void print_line_each(const Emitter *e) {
+    const char *column = arena_printf(e->scratch, "i%u", e->plan->rank - 1);
     if (!any_each(e->plan)) return;
-    const char *column =
-        e->plan->rank == 1 ? "(i + j)" : arena_printf(e->scratch, "i%u", e->plan->rank - 1);
-    print_line_start(e);
-    text_add(e->out, "#pragma unroll\n            for (int j = 0; j < __VEC__; j++) {\n");
-    for (uint32_t i = 0; i < e->plan->loads.count; i++) {
-        const Access *access = &e->plan->loads.data[i];
-        if (reach_in_line(e->plan, access) != REACH_EACH) continue;
-        text_printf(e->out, "                %s_v[u].at[j] = ", access->name);
-        print_place(e, access, "i0", column);
-        text_add(e->out, ";\n");
+    if (e->plan->rank == 1) {
+        print_line_elements(e, "(i + j)", 12);
+        text_add(e->out, "            }\n");
+        return;
     }
+    print_line_start(e);
+    text_printf(e->out, "            if (__VEC__ == 1 || %s + __VEC__ <= kf_cols) {\n", column);
+    print_line_elements(e, arena_printf(e->scratch, "(%s + j)", column), 16);
+    text_add(e->out, "                }\n            } else {\n");
+    print_line_elements(e, column, 16);
     print_line_next(e);
-    text_add(e->out, "            }\n");
+    text_add(e->out, "                }\n            }\n");
 }
 
 static void print_line_loads(const Emitter *e) {
@@ -510,7 +529,7 @@ static uint32_t choose_knobs(const Plan *plan, KnobText knobs[5]) {
     int64_t vec = knobs[0].values[0];
     knobs[count++] = (KnobText){"BLOCK", {128, 256, 512, 1024}, 4};
     knobs[count++] = (KnobText){"UNROLL", {1, 2, 4}, is_big(plan) ? 1 : 3};
-    knobs[count++] = (KnobText){"GRID", {0, 4, 8, 16}, 4};
+    knobs[count++] = (KnobText){"GRID", {0, 8, 16}, 3};
     bool rows = plan->rank >= 2, line = has_line(plan), first = rows_of_vectors(plan, vec);
     if (rows && line) knobs[count++] = (KnobText){"INDEX", {first, !first}, 2};
     return count;
@@ -588,12 +607,10 @@ static void print_code(const Emitter *e) {
 }
 
 static void print_types(const Emitter *e) {
-    bool wide = e->plan->index64;
-    text_printf(e->out, "#define K_F64 %d\n", e->plan->compute == DT_F64);
-    text_printf(
-        e->out,
-        "typedef %s k_index; // reaches every byte of every array\ntypedef unsigned %s k_count;\n",
-        wide ? "long long" : "int", wide ? "long long" : "int");
+    text_printf(e->out, "#define K_F64 %d\n#define K_INDEX64 %d\n", e->plan->compute == DT_F64,
+                e->plan->index64);
+    text_printf(e->out, "typedef %s k_index; // reaches every byte of every array\n",
+                e->plan->index64 ? "long long" : "int");
 }
 
 const Template *emit_cuda(Arena *arena, const Plan *plan) {
@@ -603,10 +620,10 @@ const Template *emit_cuda(Arena *arena, const Plan *plan) {
     Emitter e = {.plan = plan, .out = &code, .scratch = arena_open()};
     for (uint32_t i = 0; i < knobs[0].count; i++)
         if (knobs[0].values[i] > e.vec) e.vec = knobs[0].values[i];
-    e.parameters = language_parameters(plan, e.scratch);
+    e.parameters = language_parameters(CUDA, plan, e.scratch);
     print_code(&e);
     e.out = &text;
-    emit_head(&text, plan, knobs, count);
+    emit_head(&text, CUDA, plan, knobs, count);
     print_rules(&e);
     emit_defaults(&text, plan, knobs, count);
     print_types(&e);

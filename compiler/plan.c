@@ -320,25 +320,48 @@ const char *plan_stride_name(Arena *arena, const Access *access, uint32_t axis) 
     return arena_printf(arena, "kf_%s_s%u", access->name, axis);
 }
 
+/* (multiplier | shift << 32): i / divisor is (i * multiplier) >> shift for all i below 2^31, because the
+ * multiplier is 2^shift / divisor, rounded up, by an error of at most divisor, and divisor <= 2^(shift-31). */
+static int64_t reciprocal(int64_t divisor) {
+    uint32_t shift = 31;
+    if (divisor <= 0 || divisor > INT32_MAX)
+        return 0; /* then indices are 64 bits and divided as usual */
+    while ((int64_t)1 << (shift - 31) < divisor) shift++;
+    uint64_t multiplier = ((uint64_t)1 << shift) / (uint64_t)divisor + 1;
+    return (int64_t)(multiplier | (uint64_t)shift << 32);
+}
+
+typedef struct BindingList {
+    ARRAY(Binding) list;
+} BindingList;
+
+static void bind_extent(Arena *arena, BindingList *out, const char *name, int64_t extent) {
+    const char *inverse = arena_printf(arena, "%s_div", name);
+    array_push(arena, &out->list, (Binding){name, extent});
+    array_push(arena, &out->list, (Binding){inverse, reciprocal(extent)});
+}
+
+static void bind_strides(Arena *arena, BindingList *out, const Plan *plan, const Access *access) {
+    for (uint32_t axis = 0; axis < plan->rank; axis++) {
+        if (!plan_stride_given(plan, access, axis)) continue;
+        const char *name = plan_stride_name(arena, access, axis);
+        array_push(arena, &out->list, (Binding){name, access->stride[axis]});
+    }
+}
+
 static void bind(Arena *arena, Plan *plan) {
-    ARRAY(Binding) list = {0};
+    BindingList out = {0};
     int64_t cols = plan->extent[plan->rank - 1];
-    array_push(arena, &list, (Binding){"kf_n", plan->count});
+    array_push(arena, &out.list, (Binding){"kf_n", plan->count});
     if (plan->rank >= 2) {
-        array_push(arena, &list, (Binding){"kf_rows", cols == 0 ? 0 : plan->count / cols});
-        array_push(arena, &list, (Binding){"kf_cols", cols});
+        array_push(arena, &out.list, (Binding){"kf_rows", cols == 0 ? 0 : plan->count / cols});
+        bind_extent(arena, &out, "kf_cols", cols);
     }
     for (uint32_t axis = 1; axis + 1 < plan->rank; axis++)
-        array_push(arena, &list,
-                   (Binding){arena_printf(arena, "kf_e%u", axis), plan->extent[axis]});
-    for (uint32_t i = 0; i < access_count(plan); i++) {
-        const Access *access = access_at(plan, i);
-        for (uint32_t axis = 0; axis < plan->rank; axis++)
-            if (plan_stride_given(plan, access, axis))
-                array_push(arena, &list,
-                           (Binding){plan_stride_name(arena, access, axis), access->stride[axis]});
-    }
-    plan->bindings = (Bindings){list.data, list.count};
+        bind_extent(arena, &out, arena_printf(arena, "kf_e%u", axis), plan->extent[axis]);
+    for (uint32_t i = 0; i < access_count(plan); i++)
+        bind_strides(arena, &out, plan, access_at(plan, i));
+    plan->bindings = (Bindings){out.list.data, out.list.count};
 }
 
 /* --- the stage */
