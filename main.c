@@ -232,7 +232,8 @@ static KfStatus command_ops(Job *job) {
 static KfStatus command_devices(Job *job) {
     char *text = NULL;
     KfStatus status = no_words_left(job, 0);
-    return status == KF_OK ? print_owned(told(job, kf_devices(job->session, &text)), text) : status;
+    if (status == KF_OK) status = told(job, kf_devices(job->session, &text));
+    return print_owned(status, text);
 }
 
 static KfStatus command_cache(Job *job) {
@@ -240,9 +241,9 @@ static KfStatus command_cache(Job *job) {
     const Options *o = job->options;
     if (o->word_count == 0 || o->word_count > 2)
         return complain(KF_USAGE, "cache ls | show KEY | clear | path");
-    return print_owned(told(job, kf_cache(job->session, o->words[0],
-                                          o->word_count > 1 ? o->words[1] : NULL, &text)),
-                       text);
+    const char *argument = o->word_count > 1 ? o->words[1] : NULL;
+    KfStatus status = told(job, kf_cache(job->session, o->words[0], argument, &text));
+    return print_owned(status, text);
 }
 
 /* --- run */
