@@ -10,7 +10,6 @@
 const EmitLanguage emit_language_c = {
     .name = "c",
     .prelude = "registry/templates/prelude_c.h",
-    .whole = "int64_t",
     .vector = true,
     .type_f32 = {"k_real", "k_i32", "k_i64", "k_mask"},
     .type_f64 = {"k_real", "k_i32", "k_i64", "k_mask"},
@@ -426,7 +425,7 @@ const Template *emit_c(Arena *arena, const Plan *plan) {
                 plan->compute == DT_F64);
     emit_prelude(&text, C, text_string(&code));
     text_add(&text, text_string(&code));
-    const Template *template = emit_finish(arena, plan, C, &text);
+    const Template *template = emit_finish(arena, plan->name, C->name, &text);
     text_free(&text);
     text_free(&code);
     arena_close(e.scratch);

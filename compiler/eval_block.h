@@ -24,22 +24,6 @@ typedef struct BlockStep {
     double ulp; /* error of a function */
 } BlockStep;
 
-/* What a reduction has seen of one row. */
-typedef struct Sum {
-    int64_t count;
-    long double v, lo, hi;      /* sums of finite ends; of a product: factors; the largest of an extreme */
-    long double size;           /* sum of larger magnitudes */
-    long double above, below;   /* sums of what is positive, negative; of a product: of exponents */
-    long double square, spread; /* about the mean: sums of squares, of distances times radii … */
-    long double distance, radius; /* … of distances, of radii */
-    int64_t whole_lo, whole_v, whole_hi;
-    double chain; /* in the compute type, as an eager framework would */
-    double shift; /* what the chain's mean was off by */
-    bool started, fractions, intervals;
-    bool may_nan, must_nan, may_plus, must_plus, may_minus, must_minus; /* infinities */
-    bool negative; /* sign of a product */
-} Sum;
-
 /* One row of a matrix product as it grows: n columns in the real carrier. */
 typedef struct Products {
     void *v, *size, *radius;
@@ -63,10 +47,15 @@ typedef struct BlockKernel {
     void (*finish)(const Block *root, int64_t count, Expected *expected, int64_t at);
     void (*store)(const Block *root, int64_t count, DType type, void *out, int64_t at);
 
-    /* Reduction `op` (IR_SUM …): `pass` 0, then 1 and 2 about what the pass before gave (var alone). */
-    void (*reduce)(Sum *sum, int op, DType type, const Block *block, int64_t count, const Sum *before, int pass);
-    void (*merge)(Sum *sum, int op, DType type, const Sum *other);
-    void (*reduced)(Block *out, int64_t at, const Sum *sum, const Sum *before, int op, DType type, bool chain);
+    /* Reduction `op` (IR_SUM …) of one row, in a state of sum_bytes that the caller holds. var takes a second
+     * pass about the mean of the first, and in a chain a third. */
+    size_t sum_bytes;
+    void (*clear)(void *sum);
+    void (*reduce)(void *sum, int op, DType type, const Block *block, int64_t count, const void *before, int pass,
+                   bool chain);
+    void (*next_pass)(void *before, const void *sum, int pass);
+    void (*merge)(void *sum, int op, DType type, const void *other);
+    void (*reduced)(Block *out, int64_t at, const void *sum, const void *before, int op, DType type, bool chain);
 
     /* products[j] += a[k] * b[j]; what they come to after `depth` steps. */
     void (*multiply)(Products *products, const Block *a, int64_t k, const Block *b, int64_t count, bool chain);

@@ -104,7 +104,7 @@ typedef struct Filling {
     DType type;
     int64_t rows, length, inner; /* of a reduction: element k of row r is (r / inner * length + k) * inner + r % inner */
     int64_t pieces;              /* of each row */
-    Sum *sums, *before;          /* rows * pieces */
+    void *sums, *before;         /* of each piece and row; of each thread where rows are whole */
     int pass;
 } Filling;
 
@@ -118,22 +118,21 @@ static void fill_part(void *context, int64_t part) {
     }
 }
 
-static void reduce_piece(const Filling *fill, int thread, int64_t row, int64_t piece, Sum *sum, const Sum *before,
-                         int pass) {
-    int64_t begin = fill->length * piece / fill->pieces, end = fill->length * (piece + 1) / fill->pieces;
-    int64_t first = row / fill->inner * fill->length * fill->inner + row % fill->inner;
-    for (int64_t k = begin; k < end; k += fill->cone->step) {
-        int64_t count = end - k < fill->cone->step ? end - k : fill->cone->step;
-        Wanted wanted = {first + k * fill->inner, fill->inner, NULL, count};
-        const Block *block = cone_run(fill->cone, thread, wanted);
-        fill->machine->kernel->reduce(sum, fill->op, fill->type, block, count, before, pass);
-    }
+static void *sum_at(const Filling *fill, void *sums, int64_t i) {
+    return (char *)sums + (size_t)i * fill->machine->kernel->sum_bytes;
 }
 
-/* What the passes before say to the next: the mean, and what the chain's mean was off by. */
-static void next_pass(Sum *before, const Sum *sum, int pass) {
-    if (pass == 0) *before = *sum;
-    else if (sum->count > 0) before->shift = sum->chain / (double)sum->count;
+static void reduce_piece(const Filling *fill, int thread, int64_t row, int64_t piece, void *sum, const void *before,
+                         int pass) {
+    const BlockKernel *kernel = fill->machine->kernel;
+    int64_t begin = fill->length * piece / fill->pieces, end = fill->length * (piece + 1) / fill->pieces;
+    int64_t first = row / fill->inner * fill->length * fill->inner + row % fill->inner;
+    kernel->clear(sum);
+    for (int64_t k = begin; k < end; k += fill->cone->step) {
+        int64_t count = end - k < fill->cone->step ? end - k : fill->cone->step;
+        const Block *block = cone_run(fill->cone, thread, (Wanted){first + k * fill->inner, fill->inner, NULL, count});
+        kernel->reduce(sum, fill->op, fill->type, block, count, before, pass, fill->machine->chain);
+    }
 }
 
 static int pass_count(const Filling *fill) {
@@ -142,23 +141,24 @@ static int pass_count(const Filling *fill) {
 
 static void reduce_rows(void *context, int64_t part) {
     const Filling *fill = context;
+    const BlockKernel *kernel = fill->machine->kernel;
+    void *sum = sum_at(fill, fill->sums, part), *before = sum_at(fill, fill->before, part);
     for (int64_t row = part; row < fill->rows; row += fill->machine->threads) {
-        Sum sum = {0}, before = {0};
+        kernel->clear(before);
         for (int pass = 0; pass < pass_count(fill); pass++) {
-            if (pass > 0) next_pass(&before, &sum, pass - 1);
-            sum = (Sum){0};
-            reduce_piece(fill, (int)part, row, 0, &sum, pass > 0 ? &before : NULL, pass);
+            if (pass > 0) kernel->next_pass(before, sum, pass - 1);
+            reduce_piece(fill, (int)part, row, 0, sum, pass > 0 ? before : NULL, pass);
         }
-        fill->machine->kernel->reduced(fill->out, row, &sum, &before, fill->op, fill->type, fill->machine->chain);
+        kernel->reduced(fill->out, row, sum, before, fill->op, fill->type, fill->machine->chain);
     }
 }
 
 static void reduce_pieces(void *context, int64_t part) {
     const Filling *fill = context;
     for (int64_t i = part; i < fill->rows * fill->pieces; i += fill->machine->threads) {
-        const Sum *before = fill->pass > 0 ? &fill->before[i / fill->pieces] : NULL;
-        fill->sums[i] = (Sum){0};
-        reduce_piece(fill, (int)part, i / fill->pieces, i % fill->pieces, &fill->sums[i], before, fill->pass);
+        const void *before = fill->pass > 0 ? sum_at(fill, fill->before, i / fill->pieces) : NULL;
+        reduce_piece(fill, (int)part, i / fill->pieces, i % fill->pieces, sum_at(fill, fill->sums, i), before,
+                     fill->pass);
     }
 }
 
@@ -168,26 +168,19 @@ static void run_parts(const Machine *machine, void (*work)(void *context, int64_
 }
 
 static void join_row(const Filling *fill, int64_t row, bool last) {
-    Sum *sum = &fill->sums[row * fill->pieces];
+    const BlockKernel *kernel = fill->machine->kernel;
+    void *sum = sum_at(fill, fill->sums, row * fill->pieces), *before = sum_at(fill, fill->before, row);
     for (int64_t i = 1; i < fill->pieces; i++)
-        fill->machine->kernel->merge(sum, fill->op, fill->type, sum + i);
-    if (!last) next_pass(&fill->before[row], sum, fill->pass);
-    else
-        fill->machine->kernel->reduced(fill->out, row, sum, &fill->before[row], fill->op, fill->type,
-                                       fill->machine->chain);
+        kernel->merge(sum, fill->op, fill->type, sum_at(fill, fill->sums, row * fill->pieces + i));
+    if (!last) kernel->next_pass(before, sum, fill->pass);
+    else kernel->reduced(fill->out, row, sum, before, fill->op, fill->type, fill->machine->chain);
 }
 
-static bool reduce_split(const Machine *machine, Filling *fill) {
-    fill->sums = calloc((size_t)(fill->rows * fill->pieces), sizeof(Sum));
-    fill->before = calloc((size_t)fill->rows, sizeof(Sum));
-    bool ok = fill->sums != NULL && fill->before != NULL;
-    for (fill->pass = 0; ok && fill->pass < pass_count(fill); fill->pass++) {
-        run_parts(machine, reduce_pieces, fill);
+static void reduce_split(Filling *fill) {
+    for (fill->pass = 0; fill->pass < pass_count(fill); fill->pass++) {
+        run_parts(fill->machine, reduce_pieces, fill);
         for (int64_t row = 0; row < fill->rows; row++) join_row(fill, row, fill->pass == pass_count(fill) - 1);
     }
-    free(fill->sums);
-    free(fill->before);
-    return ok;
 }
 
 static void shape_rows(Filling *fill, const Type *type, int32_t axis) {
@@ -207,9 +200,15 @@ static bool fill_reduction(Machine *machine, const IrNode *node, Filling *fill) 
     fill->type = node->type.dtype;
     shape_rows(fill, type, node->axis);
     fill->pieces = fill->rows < FEW_ROWS && fill->length > PIECES * fill->cone->step ? PIECES : 1;
-    if (fill->pieces > 1) return reduce_split(machine, fill);
-    run_parts(machine, reduce_rows, fill);
-    return true;
+    int64_t sums = fill->pieces > 1 ? fill->rows * fill->pieces : machine->threads;
+    fill->sums = calloc((size_t)sums, machine->kernel->sum_bytes);
+    fill->before = calloc((size_t)sums, machine->kernel->sum_bytes);
+    bool ok = fill->sums != NULL && fill->before != NULL;
+    if (ok && fill->pieces > 1) reduce_split(fill);
+    else if (ok) run_parts(machine, reduce_rows, fill);
+    free(fill->sums);
+    free(fill->before);
+    return ok;
 }
 
 static bool tensor_open(Machine *machine, Value value) {

@@ -19,6 +19,7 @@ typedef struct Edge {
     int64_t *inputs;       /* offset of element 0 of each input */
     int64_t *outputs;      /* offset of each output */
     bool misaligned;       /* pointers are aligned to one element only */
+    Expected *expected;    /* of each output */
 } Edge;
 
 enum { GATE_GUARD = 256, GATE_GUARD_BYTE = 0xA5 }; /* bytes before and behind every tensor */

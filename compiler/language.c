@@ -200,7 +200,7 @@ static bool wanted(const char *section, const char *text) {
     return false;
 }
 
-static const char *find_text(const char *path) {
+const char *emit_text(const char *path) {
     for (const Embed *embed = registry_texts; embed->path; embed++)
         if (strcmp(embed->path, path) == 0) return embed->text;
     abort();
@@ -220,7 +220,7 @@ static uint32_t find_sections(const char *prelude, const char *sections[SECTIONS
 }
 
 void emit_prelude(Text *out, const EmitLanguage *language, const char *body) {
-    const char *prelude = find_text(language->prelude), *sections[SECTIONS + 1];
+    const char *prelude = emit_text(language->prelude), *sections[SECTIONS + 1];
     uint32_t count = find_sections(prelude, sections);
     bool chosen[SECTIONS] = {false};
     Text text = {0};
@@ -239,12 +239,12 @@ void emit_prelude(Text *out, const EmitLanguage *language, const char *body) {
     }
 }
 
-const Template *emit_finish(Arena *arena, const Plan *plan, const EmitLanguage *language,
+const Template *emit_finish(Arena *arena, const char *name, const char *language,
                             const Text *text) {
-    const char *name = arena_printf(arena, "<%s>", plan->name);
     Diags diags = {.arena = arena};
-    const Source *source = source_new(arena, name, text_string(text), text->length);
-    const Template *template = template_parse(arena, source, language->name, &diags);
+    const char *title = arena_printf(arena, "<%s>", name);
+    const Source *source = source_new(arena, title, text_string(text), text->length);
+    const Template *template = template_parse(arena, source, language, &diags);
     if (template) return template;
     Text message = {0};
     diags_print(&message, &diags);

@@ -13,7 +13,6 @@ ValueKind value_kind(DType type);
 struct EmitLanguage {
     const char *name;                  /* "cuda", "c" */
     const char *prelude;               /* path of the helpers, see emit_prelude */
-    const char *whole;                 /* type of sizes and strides */
     bool vector;                       /* a value is many elements: no ?: && || ! on it */
     const char *type_f32[VALUE_KINDS]; /* a value's type where the compute type is f32 */
     const char *type_f64[VALUE_KINDS];
@@ -68,8 +67,9 @@ void emit_defaults(Text *out, const Plan *plan, const KnobText *knobs, uint32_t 
  * NAME…" always, then every section one of whose names occurs in the body or in a later chosen
  * section. */
 void emit_prelude(Text *out, const EmitLanguage *language, const char *body);
+/* The text of an embedded file of registry/templates/. */
+const char *emit_text(const char *path);
 /* The finished text as a template; a header that does not parse is our bug. */
-const Template *emit_finish(Arena *arena, const Plan *plan, const EmitLanguage *language,
-                            const Text *text);
+const Template *emit_finish(Arena *arena, const char *name, const char *language, const Text *text);
 
 #endif

@@ -8,8 +8,8 @@
 
 #include "compiler/canonical.h"
 
-/* An offset may run past its array by one step of all threads before it is compared. */
-static const int64_t INDEX32_LIMIT = INT32_MAX - (1 << 20);
+/* A thread's next element may lie as far behind the last one as there are elements. */
+static const int64_t INDEX32_BYTES = INT32_MAX - (1 << 20), INDEX32_COUNT = 1 << 30;
 
 /* --- values */
 
@@ -276,9 +276,9 @@ static int64_t byte_reach(const Plan *plan, const Access *access) {
 }
 
 static bool needs_index64(const Plan *plan) {
-    if (plan->count > INDEX32_LIMIT) return true;
+    if (plan->count > INDEX32_COUNT) return true;
     for (uint32_t i = 0; i < access_count(plan); i++)
-        if (byte_reach(plan, access_at(plan, i)) > INDEX32_LIMIT) return true;
+        if (byte_reach(plan, access_at(plan, i)) > INDEX32_BYTES) return true;
     return false;
 }
 

@@ -316,7 +316,7 @@ static void rank_alone(Bench *bench, uint64_t id, double budget, Result *result)
     Kept *kept;
     Why why;
     HASH_FIND(hh, bench->kept, &id, sizeof id, kept);
-    *result = (Result){.outcome = OUTCOME_LAUNCH};
+    *result = (Result){.outcome = OUTCOME_LAUNCH, .message = "was never timed"};
     if (!kept) return;
     text_clear(&bench->job);
     text_add_bytes(&bench->job, kept->body.data, kept->body.length);

@@ -47,9 +47,12 @@ static size_t slice_length(const Bytes *job, int64_t part) {
 }
 
 static void spread(Rig *rig, Bytes *job, void (*work)(void *context, int64_t part)) {
-    size_t parts = (size_t)team_size(rig->team);
+    size_t parts = job->count < RIG_SMALL ? 1 : (size_t)team_size(rig->team);
     job->slice = (job->count / parts / CHUNK + 1) * CHUNK;
-    team_run(rig->team, (int64_t)parts, work, job);
+    if (parts == 1)
+        work(job, 0);
+    else
+        team_run(rig->team, (int64_t)parts, work, job);
 }
 
 static void copy_part(void *context, int64_t part) {
@@ -112,6 +115,7 @@ static bool same_bits(Rig *rig, DType dtype, Address a, Address b, int64_t count
     job.count = (size_t)count * dtype_info(dtype)->bytes;
     job.same = calloc((size_t)parts, sizeof *job.same);
     if (!job.same) return why_set(why, "out of memory");
+    for (int i = 0; i < parts; i++) job.same[i] = true;
     spread(rig, &job, compare_part);
     *same = true;
     for (int i = 0; i < parts; i++) *same = *same && job.same[i];

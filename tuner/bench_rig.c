@@ -141,20 +141,25 @@ typedef struct HostFill {
     const Rig *rig;
     uint32_t slot;
     uint8_t *bytes;
+    int64_t parts;
 } HostFill;
 
 static void fill_part(void *context, int64_t part) {
     const HostFill *job = context;
     const Tensor *tensor = &job->rig->tensors[job->slot];
-    int64_t parts = team_size(job->rig->team), begin = tensor->count / parts * part;
+    int64_t parts = job->parts, begin = tensor->count / parts * part;
     int64_t end = part + 1 == parts ? tensor->count : begin + tensor->count / parts;
     gate_fill(job->bytes + (size_t)begin * tensor->size, tensor->type->dtype, job->rig->setup.seed,
               job->slot, begin, end - begin, job->rig->domain);
 }
 
 void rig_fill_host(const Rig *rig, uint32_t slot, void *storage) {
-    HostFill job = {rig, slot, storage};
-    team_run(rig->team, team_size(rig->team), fill_part, &job);
+    HostFill job = {rig, slot, storage, team_size(rig->team)};
+    if (tensor_bytes(&rig->tensors[slot]) < RIG_SMALL) job.parts = 1;
+    if (job.parts == 1)
+        fill_part(&job, 0);
+    else
+        team_run(rig->team, job.parts, fill_part, &job);
 }
 
 /* A device's oracle reads the device's own tensors, but those that candidates write. */
@@ -234,15 +239,12 @@ Address rig_storage(const Rig *rig, uint32_t tensor, uint32_t set) {
     return rig->slab + (set - 1) * rig->slab_stride + offset;
 }
 
+/* Every byte is touched, so that no page is first met while something is timed. */
 static bool fill_slab(Rig *rig, Why *why) {
-    for (uint32_t set = 1; set < rig->sets; set++) {
+    size_t bytes = (rig->sets - 1) * rig->slab_stride;
+    if (bytes > 0 && !rig->hands->poison(rig, rig->slab, 0, bytes, why)) return false;
+    for (uint32_t set = 1; set < rig->sets; set++)
         if (!fill_set(rig, set, false, why)) return false;
-        for (uint32_t i = rig->input_count; i < rig->tensor_count; i++)
-            if (rig->tensors[i].alias < 0 &&
-                !rig->hands->poison(rig, rig_storage(rig, i, set), 0,
-                                    tensor_bytes(&rig->tensors[i]), why))
-                return false;
-    }
     return true;
 }
 

@@ -1,12 +1,12 @@
-/* In: mounted Runs that were judged right. Out: seconds per call. The protocol: hold the device's
- * lock, warm up until two samples agree, then take samples until the 95 % interval of their median
- * is within half a per cent or the budget is spent. A sample is as many calls as last about a
- * millisecond, and walks on through the buffer sets where the one before stopped, so that no set is
- * met again before all others were.
+/* In: mounted Runs that were judged right. Out: seconds per call. The protocol: hold the device's lock, warm
+ * up until two samples agree, then take samples until the 95 % interval of their median is within half a per
+ * cent or the budget is spent. A sample is as many calls as last about a millisecond. It walks on through the
+ * buffer sets where the one before stopped, whichever Run that was of, so that no set is met again before all
+ * others were.
  *
- * Programs that update an input in place change their data with every call. Their inputs get their
- * first values back before each sample, outside the time, and a sample is at most DRIFT calls per
- * set: values stay what real calls see, not the infinities or subnormals of a thousandth
+ * Programs that update an input in place change their data with every call. The sets that a sample used get
+ * their first values back behind it (not before: that would bring them into the cache), and a sample is at
+ * most DRIFT calls per set: values stay what real calls see, not the infinities or subnormals of a thousandth
  * application. */
 #include <math.h>
 #include <stdlib.h>
@@ -24,7 +24,6 @@ enum { SAMPLES_MIN = 8, WARM_MAX = 50, DRIFT = 4 };
 typedef struct Series {
     Rig *rig;
     Mounted *mounted;
-    uint32_t at;      /* next set */
     uint32_t repeats; /* calls a sample */
     double samples[RESULT_SAMPLES];
     uint32_t count;
@@ -36,19 +35,26 @@ static bool is_in_place(const Rig *rig) {
     return false;
 }
 
+/* First values for the sets that the `repeats` calls from set `at` on used. */
+static bool refill(Rig *rig, uint32_t sets, uint32_t at, uint32_t repeats, Why *why) {
+    uint32_t used = repeats < sets ? repeats : sets;
+    uint32_t before_end = sets - at < used ? sets - at : used;
+    return rig_refill(rig, at, before_end, why) && rig_refill(rig, 0, used - before_end, why);
+}
+
 /* One sample of `repeats` calls: seconds per call. */
 static Outcome measure(Series *series, uint32_t repeats, double *seconds, Why *why) {
     Rig *rig = series->rig;
     Mounted *mounted = series->mounted;
-    if (is_in_place(rig) && !rig_refill(rig, 0, mounted->sets, why)) return OUTCOME_CRASH;
+    uint32_t sets = mounted->sets, at = rig->next_set % sets;
     rig_limit(rig->setup.run_limit);
-    Outcome outcome =
-        rig->device->time(rig->state, mounted->run, mounted->modules, mounted->table + series->at,
-                          mounted->sets, repeats, seconds, why);
+    Outcome outcome = rig->device->time(rig->state, mounted->run, mounted->modules,
+                                        mounted->table + at, sets, repeats, seconds, why);
     rig_unlimit();
-    series->at = (series->at + repeats) % mounted->sets;
+    rig->next_set = (at + repeats) % sets;
     *seconds /= repeats;
-    return outcome;
+    if (outcome != OUTCOME_OK || !is_in_place(rig)) return outcome;
+    return refill(rig, sets, at, repeats, why) ? OUTCOME_OK : OUTCOME_CRASH;
 }
 
 static void choose_repeats(Series *series, double seconds) {

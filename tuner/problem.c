@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 const Template *problem_template(Arena *arena, const Device *device, const Plan *plan) {
@@ -91,11 +92,13 @@ static const char *instance(Arena *arena, const Template *template, const Point 
 }
 
 /* The analytic default where it is legal for this shape, else the first point that is. */
-static Point default_point(Arena *arena, const Template *template, const Plan *plan) {
+static Point default_point(Arena *arena, const Template *template, const Plan *plan,
+                           const DeviceIdentity *identity) {
     Point point = space_fallback(&template->space);
+    Bindings bindings = tune_bindings(arena, plan, identity);
     uint64_t *indices;
-    if (space_allows(&template->space, &point, plan->bindings, false) ||
-        space_allowed(&template->space, plan->bindings, true, arena, 1, 0, &indices) == 0)
+    if (space_allows(&template->space, &point, bindings, false) ||
+        space_allowed(&template->space, bindings, true, arena, 1, 0, &indices) == 0)
         return point;
     return space_point(&template->space, indices[0]);
 }
@@ -112,7 +115,7 @@ static bool eager_run(Arena *arena, const TuneProblem *problem, const Eager *eag
             return why_set(why, "no kernel for the eager step '%s'", step->label);
         const Plan *step_plan = plan(arena, step->ir, &groups.list.data[0]);
         const Template *template = problem_template(arena, problem->device, step_plan);
-        Point point = default_point(arena, template, step_plan);
+        Point point = default_point(arena, template, step_plan, problem->identity);
         const char *reason = "";
         uint32_t first = run->launches.count;
         if (!tune_run(arena, template, step_plan, &point, problem->identity, run, &reason))

@@ -84,7 +84,7 @@ static void loop(Tuning *t) {
 static void open_search(Tuning *t) {
     const TuneOptions *o = t->options;
     const Space *space = &t->problem->template->space;
-    Bindings bindings = t->problem->plans[0]->bindings;
+    Bindings bindings = tune_bindings(t->arena, t->problem->plans[0], t->problem->identity);
     uint64_t *indices;
     uint32_t allowed =
         space_allowed(space, bindings, o->sensible, t->arena, 1 << 16, o->seed, &indices);

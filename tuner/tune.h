@@ -89,6 +89,8 @@ bool tune(Arena *arena, const TuneProblem *problem, const TuneOptions *options, 
  * is run by the twin. */
 bool tune_run(Arena *arena, const Template *template, const Plan *plan, const Point *point,
               const DeviceIdentity *identity, Run *run, const char **why);
+/* What a template's expressions may read: the plan's sizes, `sms` and `cpus` of the device. */
+Bindings tune_bindings(Arena *arena, const Plan *plan, const DeviceIdentity *identity);
 /* "__VEC4_BLOCK256": what template_instantiate appends to the entries of a point. */
 const char *tune_suffix(Arena *arena, const Space *space, const Point *point);
 

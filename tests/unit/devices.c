@@ -63,7 +63,8 @@ static void runs(const Device *device, DeviceState *state, const Text *binary) {
     assert_true(seconds > 0 && seconds < 1);
     launch.entry = "nothing";
     if (!device->imaginary)
-        assert_int_equal(device->launch(state, &run, &module, &address, NULL, &why), OUTCOME_LAUNCH);
+        assert_int_equal(device->launch(state, &run, &module, &address, NULL, &why),
+                         OUTCOME_LAUNCH);
     launch.entry = "twice";
     launch.grid[0] = 0; /* no element: nothing runs */
     expect_ok(device->launch(state, &run, &module, &address, NULL, &why), &why);
@@ -85,7 +86,8 @@ static void refuses(const Device *device, DeviceState *state) {
 }
 
 static void compiles(const Device *device, const DeviceIdentity *identity, Text *binary) {
-    CompileUnit unit = {source_of(device), "twice", false}, broken = {"int broken(", "broken", false};
+    CompileUnit unit = {source_of(device), "twice", false},
+                broken = {"int broken(", "broken", false};
     Resources resources;
     uint64_t code = 0, again = 1;
     Why why = {""};
@@ -114,7 +116,8 @@ static void each_device(void **unused) {
             continue;
         }
         if (!device->identify(0, true, &identity, &why)) fail_msg("%s: %s", device->name, why.text);
-        assert_true(identity.title[0] && identity.key[0] && identity.compiler[0] && identity.sms > 0);
+        assert_true(identity.title[0] && identity.key[0] && identity.compiler[0] &&
+                    identity.sms > 0);
         assert_false(device->identify(1000, true, &identity, &why));
         assert_true(device->identify(0, true, &identity, &why));
         compiles(device, &identity, &binary);

@@ -1,0 +1,620 @@
+/* A plan in, CUDA C++ out. One idea: the chain is written once, for one element; around it stand two ways
+ * to walk the index space in vectors of VEC elements, UNROLL of them in flight. Rows: a thread keeps its
+ * columns and walks down, which needs rows of whole vectors. Linear: one division a vector finds its row,
+ * then elements wrap one by one, so that dense arrays keep wide accesses whatever a row's length. */
+#include <string.h>
+
+#include "compiler/emit.h"
+#include "compiler/language.h"
+
+const EmitLanguage emit_language_cuda = {
+    .name = "cuda",
+    .prelude = "registry/templates/prelude_cuda.h",
+    .vector = false,
+    .type_f32 = {"float", "int", "long long", "bool"},
+    .type_f64 = {"double", "int", "long long", "bool"},
+};
+static const EmitLanguage *const CUDA = &emit_language_cuda;
+
+/* Above this many operations only one element at a time is compiled, once. */
+enum { VECTOR_OPERATIONS = 300 };
+
+typedef struct Emitter {
+    const Plan *plan;
+    Text *out;
+    Arena *scratch;
+    Parameters parameters;
+    int64_t vec; /* largest VEC */
+} Emitter;
+
+static const char *storage(const Access *access) {
+    return language_storage(CUDA, access->dtype);
+}
+
+static bool is_big(const Plan *plan) {
+    return plan->body.count > VECTOR_OPERATIONS;
+}
+
+/* --- lists */
+
+/* The entry's parameters take sizes as they come, the functions below it in the index type. */
+static void print_parameters(const Emitter *e, const char *whole) {
+    for (uint32_t i = 0; i < access_count(e->plan); i++) {
+        const Access *access = access_at(e->plan, i);
+        emit_next(e->out, i, "%s%s *%s%s", access_is_store(e->plan, i) ? "" : "const ",
+                  storage(access), access->alias ? "" : "__restrict__ ", access->name);
+    }
+    for (uint32_t i = 0; i < e->parameters.list.count; i++) {
+        const Parameter *parameter = &e->parameters.list.data[i];
+        bool size = strncmp(parameter->name, "kf_", 3) == 0;
+        emit_next(e->out, 1, "const %s %s", size ? whole : dtype_info(parameter->dtype)->cuda,
+                  parameter->name);
+    }
+}
+
+static void print_arguments(const Emitter *e) {
+    for (uint32_t i = 0; i < access_count(e->plan); i++)
+        emit_next(e->out, i, "%s", access_at(e->plan, i)->name);
+    for (uint32_t i = 0; i < e->parameters.list.count; i++)
+        emit_next(e->out, 1, "%s", e->parameters.list.data[i].name);
+}
+
+/* --- one element */
+
+static void print_get(const Emitter *e, const Access *access) {
+    const char *type = language_type(CUDA, e->plan, value_kind(access->dtype));
+    text_printf(e->out, "    const %s t%u = ", type, access->value);
+    if (access->dtype == DT_F16)
+        text_printf(e->out, "k_from_f16(%s);\n", access->name);
+    else if (access->dtype == DT_BF16)
+        text_printf(e->out, "k_from_bf16(%s);\n", access->name);
+    else
+        text_printf(e->out, "%s%s;\n", access->name, access->dtype == DT_BOOL ? " != 0" : "");
+}
+
+static void print_put(const Emitter *e, const Access *access) {
+    const char *helper = access->dtype == DT_F16    ? "k_to_f16("
+                         : access->dtype == DT_BF16 ? "k_to_bf16("
+                                                    : "";
+    text_printf(e->out, "    %s = %s", access->name, helper);
+    emit_operand(e->out, e->plan, CUDA, access->value, false);
+    text_add(e->out, *helper ? ");\n" : ";\n");
+}
+
+static bool is_scalar(const Parameter *parameter) {
+    return strncmp(parameter->name, "s_", 2) == 0;
+}
+
+static void print_element(const Emitter *e) {
+    text_add(e->out, "// One element.\nK_INLINE void k_element(");
+    for (uint32_t i = 0; i < access_count(e->plan); i++) {
+        const Access *access = access_at(e->plan, i);
+        bool store = access_is_store(e->plan, i);
+        emit_next(e->out, i, "%s%s %s%s", store ? "" : "const ", storage(access), store ? "&" : "",
+                  access->name);
+    }
+    for (uint32_t i = 0; i < e->parameters.list.count; i++) {
+        const Parameter *parameter = &e->parameters.list.data[i];
+        if (is_scalar(parameter))
+            emit_next(e->out, 1, "const %s %s", dtype_info(parameter->dtype)->cuda,
+                      parameter->name);
+    }
+    text_add(e->out, ") {\n");
+    for (uint32_t i = 0; i < e->plan->loads.count; i++) print_get(e, &e->plan->loads.data[i]);
+    emit_body(e->out, e->plan, CUDA, 4);
+    for (uint32_t i = 0; i < e->plan->stores.count; i++) print_put(e, &e->plan->stores.data[i]);
+    text_add(e->out, "}\n");
+}
+
+static void print_scalar_arguments(const Emitter *e) {
+    for (uint32_t i = 0; i < e->parameters.list.count; i++) {
+        const Parameter *parameter = &e->parameters.list.data[i];
+        if (is_scalar(parameter)) emit_next(e->out, 1, "%s", parameter->name);
+    }
+    text_add(e->out, ");\n");
+}
+
+/* "in_x[row * kf_cols + column]" */
+static void print_place(const Emitter *e, const Access *access, const char *row,
+                        const char *column) {
+    text_printf(e->out, "%s[", access->name);
+    emit_offset(e->out, e->plan, access, row, column);
+    text_add(e->out, "]");
+}
+
+/* Tails, and pointers that no vector access may touch. */
+static void print_single(const Emitter *e) {
+    bool line = e->plan->rank == 1;
+    text_add(e->out,
+             "\n// The element with linear index i, alone: tails, and arrays without alignment.\n"
+             "K_INLINE void k_single(");
+    print_parameters(e, "k_index");
+    text_add(e->out, ", const k_index i) {\n");
+    if (!line)
+        text_add(
+            e->out,
+            "    const k_index row = (k_count)i / (k_count)kf_cols, column = i - row * kf_cols;\n");
+    emit_coordinates(e->out, e->plan, "k_index", "row", 4);
+    text_add(e->out, "    k_element(");
+    for (uint32_t i = 0; i < access_count(e->plan); i++) {
+        const Access *access = access_at(e->plan, i);
+        emit_next(e->out, i, "%s[", access->name);
+        emit_offset(e->out, e->plan, access, "row", line ? "i" : "column");
+        text_add(e->out, "]");
+    }
+    print_scalar_arguments(e);
+    text_add(e->out, "}\n");
+}
+
+/* --- vectors */
+
+/* How an array is read by a vector of elements along the last axis. */
+typedef enum Reach { REACH_VECTOR, REACH_FIXED, REACH_ROW, REACH_SCALAR, REACH_EACH } Reach;
+
+static bool walks_outer(const Plan *plan, const Access *access) {
+    for (uint32_t axis = 0; axis + 1 < plan->rank; axis++)
+        if (access->stride[axis] != 0) return true;
+    return false;
+}
+
+/* While a thread walks down its columns: FIXED is the same in every row, ROW one value a row. */
+static Reach reach_in_rows(const Plan *plan, const Access *access) {
+    switch (access->class) {
+    case ACCESS_DENSE: return REACH_VECTOR;
+    case ACCESS_ROWS: return walks_outer(plan, access) ? REACH_VECTOR : REACH_FIXED;
+    case ACCESS_SPLAT: return REACH_ROW;
+    case ACCESS_SCALAR: return REACH_SCALAR;
+    case ACCESS_STRIDED: break;
+    }
+    return REACH_EACH;
+}
+
+static Reach reach_in_line(const Plan *plan, const Access *access) {
+    (void)plan;
+    if (access->class == ACCESS_SCALAR) return REACH_SCALAR;
+    return access->class == ACCESS_DENSE ? REACH_VECTOR : REACH_EACH;
+}
+
+typedef Reach ReachOf(const Plan *plan, const Access *access);
+
+static void print_pack(const Emitter *e, const Access *access, const char *suffix, int indent) {
+    text_printf(e->out, "%*sk_pack<%s, __VEC__> %s_v%s;\n", indent, "", storage(access),
+                access->name, suffix);
+}
+
+/* What a thread reads once. */
+static void print_once(const Emitter *e, ReachOf *reach_of, int indent) {
+    for (uint32_t i = 0; i < e->plan->loads.count; i++) {
+        const Access *access = &e->plan->loads.data[i];
+        Reach reach = reach_of(e->plan, access);
+        if (reach == REACH_SCALAR)
+            text_printf(e->out, "%*sconst %s %s_v = %s[0];\n", indent, "", storage(access),
+                        access->name, access->name);
+        else if (reach == REACH_FIXED)
+            text_printf(e->out,
+                        "%*sconst k_pack<%s, __VEC__> %s_v = k_load<__VEC__>(%s + column);\n",
+                        indent, "", storage(access), access->name, access->name);
+    }
+}
+
+/* What the vectors in flight read. */
+static void print_flight(const Emitter *e, ReachOf *reach_of, int indent) {
+    for (uint32_t i = 0; i < e->plan->loads.count; i++) {
+        const Access *access = &e->plan->loads.data[i];
+        Reach reach = reach_of(e->plan, access);
+        if (reach == REACH_VECTOR || reach == REACH_EACH)
+            print_pack(e, access, "[__UNROLL__]", indent);
+        else if (reach == REACH_ROW)
+            text_printf(e->out, "%*s%s %s_v[__UNROLL__];\n", indent, "", storage(access),
+                        access->name);
+    }
+}
+
+/* Where a vector begins; `row` is NULL where the place is the linear index. */
+static void print_begin(const Emitter *e, const Access *access, const char *row,
+                        const char *column) {
+    text_printf(e->out, "%s + ", access->name);
+    if (row)
+        emit_offset(e->out, e->plan, access, row, column);
+    else
+        text_add(e->out, column);
+}
+
+static void print_vector_load(const Emitter *e, const Access *access, const char *row,
+                              const char *column, int indent) {
+    bool once = access->class == ACCESS_DENSE;
+    text_printf(e->out, "%*s%s_v[u] = %s<__VEC__>(", indent, "", access->name,
+                once ? "k_load_once" : "k_load");
+    print_begin(e, access, row, column);
+    text_add(e->out, ");\n");
+}
+
+/* The call for one element of the vectors of step u. */
+static void print_element_call(const Emitter *e, ReachOf *reach_of, int indent) {
+    text_printf(e->out, "#pragma unroll\n%*sfor (int j = 0; j < __VEC__; j++)\n%*sk_element(",
+                indent, "", indent + 4, "");
+    for (uint32_t i = 0; i < access_count(e->plan); i++) {
+        const Access *access = access_at(e->plan, i);
+        Reach reach = access_is_store(e->plan, i) ? REACH_FIXED : reach_of(e->plan, access);
+        static const char *const forms[] = {[REACH_VECTOR] = "[u].at[j]",
+                                            [REACH_EACH] = "[u].at[j]",
+                                            [REACH_FIXED] = ".at[j]",
+                                            [REACH_ROW] = "[u]",
+                                            [REACH_SCALAR] = ""};
+        emit_next(e->out, i, "%s_v%s", access->name, forms[reach]);
+    }
+    print_scalar_arguments(e);
+}
+
+static void print_stores(const Emitter *e, const char *row, const char *column, int indent) {
+    for (uint32_t i = 0; i < e->plan->stores.count; i++) {
+        const Access *access = &e->plan->stores.data[i];
+        if (access->class == ACCESS_STRIDED) {
+            text_printf(e->out, "#pragma unroll\n%*sfor (int j = 0; j < __VEC__; j++)\n%*s", indent,
+                        "", indent + 4, "");
+            print_place(e, access, row, arena_printf(e->scratch, "(%s + j)", column));
+            text_printf(e->out, " = %s_v.at[j];\n", access->name);
+            continue;
+        }
+        text_printf(e->out, "%*sk_store<__VEC__>(", indent, "");
+        print_begin(e, access, row, column);
+        text_printf(e->out, ", %s_v);\n", access->name);
+    }
+}
+
+static void print_compute(const Emitter *e, ReachOf *reach_of, int indent) {
+    for (uint32_t i = 0; i < e->plan->stores.count; i++)
+        print_pack(e, &e->plan->stores.data[i], "", indent);
+    print_element_call(e, reach_of, indent);
+}
+
+static void print_function(const Emitter *e, const char *comment) {
+    text_printf(e->out, "\n%s\nK_INLINE void k_all(", comment);
+    print_parameters(e, "k_index");
+    text_add(e->out, ") {\n");
+}
+
+/* --- rows */
+
+static void print_row_loads(const Emitter *e) {
+    for (uint32_t i = 0; i < e->plan->loads.count; i++) {
+        const Access *access = &e->plan->loads.data[i];
+        Reach reach = reach_in_rows(e->plan, access);
+        if (reach == REACH_VECTOR) print_vector_load(e, access, "row", "column", 16);
+        if (reach == REACH_ROW) {
+            text_printf(e->out, "                %s_v[u] = ", access->name);
+            print_place(e, access, "row", "column");
+            text_add(e->out, ";\n");
+        }
+        if (reach == REACH_EACH) {
+            text_printf(e->out,
+                        "#pragma unroll\n                for (int j = 0; j < __VEC__; j++) "
+                        "%s_v[u].at[j] = ",
+                        access->name);
+            print_place(e, access, "row", "(column + j)");
+            text_add(e->out, ";\n");
+        }
+    }
+}
+
+static const char row_step[] = "#pragma unroll\n"
+                               "            for (int u = 0; u < __UNROLL__; u++) {\n"
+                               "                const k_index row = top + u * blockDim.y;\n"
+                               "                if (row >= kf_rows) continue;\n";
+
+static void print_rows(const Emitter *e) {
+    print_function(e, "// A thread keeps its columns and walks down the rows.");
+    text_add(e->out,
+             "    const k_index right = (k_index)gridDim.x * blockDim.x * __VEC__;\n"
+             "    const k_index down = (k_index)gridDim.y * blockDim.y * __UNROLL__;\n"
+             "    k_index column = ((k_index)blockIdx.x * blockDim.x + threadIdx.x) * __VEC__;\n"
+             "    for (; column < kf_cols; column += right) {\n");
+    print_once(e, reach_in_rows, 8);
+    text_add(e->out,
+             "        k_index top = (k_index)blockIdx.y * blockDim.y * __UNROLL__ + threadIdx.y;\n"
+             "        for (; top < kf_rows; top += down) {\n");
+    print_flight(e, reach_in_rows, 12);
+    text_add(e->out, row_step);
+    emit_coordinates(e->out, e->plan, "k_index", "row", 16);
+    print_row_loads(e);
+    text_printf(e->out, "            }\n%s", row_step);
+    emit_coordinates(e->out, e->plan, "k_index", "row", 16);
+    print_compute(e, reach_in_rows, 16);
+    print_stores(e, "row", "column", 16);
+    text_add(e->out, "            }\n        }\n    }\n}\n");
+}
+
+/* --- linear */
+
+static void print_line_start(const Emitter *e) {
+    uint32_t inner = e->plan->rank - 1;
+    if (e->plan->rank == 1) return;
+    text_printf(
+        e->out,
+        "            k_index row = (k_count)i / (k_count)kf_cols, i%u = i - row * kf_cols;\n",
+        inner);
+    for (uint32_t axis = inner - 1; axis > 0; axis--)
+        text_printf(e->out,
+                    "            k_index i%u = row %% kf_e%u;\n            row /= kf_e%u;\n", axis,
+                    axis, axis);
+    text_add(e->out, "            k_index i0 = row;\n");
+}
+
+/* The next element's coordinates. */
+static void print_line_next(const Emitter *e) {
+    uint32_t inner = e->plan->rank - 1;
+    if (e->plan->rank == 1) return;
+    for (uint32_t axis = inner; axis > 0; axis--)
+        text_printf(e->out,
+                    "                if (++i%u < %s%s) continue;\n                i%u = 0;\n", axis,
+                    axis == inner ? "kf_cols" : "kf_e",
+                    axis == inner ? "" : arena_printf(e->scratch, "%u", axis), axis);
+    text_add(e->out, "                i0++;\n");
+}
+
+static bool any_each(const Plan *plan) {
+    for (uint32_t i = 0; i < plan->loads.count; i++)
+        if (reach_in_line(plan, &plan->loads.data[i]) == REACH_EACH) return true;
+    return false;
+}
+
+/* Element by element, over the ends of rows. */
+static void print_line_each(const Emitter *e) {
+    if (!any_each(e->plan)) return;
+    const char *column =
+        e->plan->rank == 1 ? "(i + j)" : arena_printf(e->scratch, "i%u", e->plan->rank - 1);
+    print_line_start(e);
+    text_add(e->out, "#pragma unroll\n            for (int j = 0; j < __VEC__; j++) {\n");
+    for (uint32_t i = 0; i < e->plan->loads.count; i++) {
+        const Access *access = &e->plan->loads.data[i];
+        if (reach_in_line(e->plan, access) != REACH_EACH) continue;
+        text_printf(e->out, "                %s_v[u].at[j] = ", access->name);
+        print_place(e, access, "i0", column);
+        text_add(e->out, ";\n");
+    }
+    print_line_next(e);
+    text_add(e->out, "            }\n");
+}
+
+static void print_line_loads(const Emitter *e) {
+    for (uint32_t i = 0; i < e->plan->loads.count; i++) {
+        const Access *access = &e->plan->loads.data[i];
+        if (reach_in_line(e->plan, access) == REACH_VECTOR)
+            print_vector_load(e, access, NULL, "i", 12);
+    }
+    print_line_each(e);
+}
+
+static const char line_step[] = "#pragma unroll\n"
+                                "        for (int u = 0; u < __UNROLL__; u++) {\n"
+                                "            const k_index i = (first + u * __BLOCK__) * __VEC__;\n"
+                                "            if (first + u * __BLOCK__ >= vectors) continue;\n";
+
+static const char *total(const Plan *plan) {
+    return plan->rank == 1 ? "kf_n" : "kf_rows * kf_cols";
+}
+
+static void print_tail(const Emitter *e) {
+    if (e->vec == 1) return;
+    text_add(
+        e->out,
+        "    const k_index i = vectors * __VEC__ + (k_index)blockIdx.x * __BLOCK__ + threadIdx.x;\n"
+        "    if (__VEC__ > 1 && i < n) k_single(");
+    print_arguments(e);
+    text_add(e->out, ", i);\n");
+}
+
+static void print_line(const Emitter *e) {
+    print_function(e, "// Vectors along the linear index; rows end where they will.");
+    text_printf(
+        e->out,
+        "    const k_index n = %s, vectors = n / __VEC__;\n"
+        "    k_index first = (k_index)blockIdx.x * (__BLOCK__ * __UNROLL__) + threadIdx.x;\n",
+        total(e->plan));
+    print_once(e, reach_in_line, 4);
+    text_add(
+        e->out,
+        "    for (; first < vectors; first += (k_index)gridDim.x * (__BLOCK__ * __UNROLL__)) {\n");
+    print_flight(e, reach_in_line, 8);
+    text_add(e->out, line_step);
+    print_line_loads(e);
+    text_printf(e->out, "        }\n%s", line_step);
+    print_compute(e, reach_in_line, 12);
+    print_stores(e, e->plan->rank == 1 ? "" : NULL, "i", 12);
+    text_add(e->out, "        }\n        if (__GRID__ == 0) break; // one tile a block\n    }\n");
+    print_tail(e);
+    text_add(e->out, "}\n");
+}
+
+/* --- entries */
+
+static void print_entry(const Emitter *e) {
+    text_printf(e->out,
+                "\nextern \"C\" __global__ void __launch_bounds__(__BLOCK__)\nKF_ENTRY(%s)(",
+                e->plan->name);
+    print_parameters(e, "long long");
+    text_add(e->out, ") {\n    k_all(");
+    print_arguments(e);
+    text_add(e->out, ");\n}\n");
+}
+
+static void print_twin(const Emitter *e) {
+    text_printf(e->out,
+                "\n// The same for arrays aligned to no more than an element.\n"
+                "extern \"C\" __global__ void KF_ENTRY(%s_scalar)(",
+                e->plan->name);
+    print_parameters(e, "long long");
+    text_printf(e->out,
+                ") {\n"
+                "    const k_index n = %s, block = (k_index)blockIdx.y * gridDim.x + blockIdx.x;\n"
+                "    const k_index threads = blockDim.x * blockDim.y;\n"
+                "    k_index i = block * threads + threadIdx.y * blockDim.x + threadIdx.x;\n"
+                "    for (; i < n; i += threads * gridDim.x * gridDim.y) k_single(",
+                total(e->plan));
+    print_arguments(e);
+    text_add(e->out, ", i);\n}\n");
+}
+
+/* --- knobs */
+
+/* Stores along the linear index: with others an element's place would have to be found twice. */
+static bool has_line(const Plan *plan) {
+    if (plan->rank == 1) return true;
+    for (uint32_t i = 0; i < plan->stores.count; i++)
+        if (plan->stores.data[i].class != ACCESS_DENSE) return false;
+    return true;
+}
+
+/* Bytes of the widest and of the narrowest element that vectors hold. */
+static void element_bytes(const Plan *plan, uint32_t *widest, uint32_t *narrowest) {
+    *widest = 1;
+    *narrowest = 16;
+    for (uint32_t i = 0; i < access_count(plan); i++) {
+        uint32_t bytes = dtype_info(access_at(plan, i)->dtype)->bytes;
+        if (bytes > *widest) *widest = bytes;
+        if (bytes < *narrowest) *narrowest = bytes;
+    }
+}
+
+/* Bytes that one element brings into registers. */
+static uint32_t flight_bytes(const Plan *plan) {
+    uint32_t bytes = 0;
+    for (uint32_t i = 0; i < plan->loads.count; i++)
+        bytes += dtype_info(plan->loads.data[i].dtype)->bytes;
+    return bytes ? bytes : 1;
+}
+
+enum { VECTOR_BYTES = 16, FLIGHT_BYTES = 768 /* 192 of 255 registers */ };
+
+static KnobText vec_knob(const Plan *plan) {
+    KnobText knob = {.label = "VEC"};
+    uint32_t widest, narrowest;
+    element_bytes(plan, &widest, &narrowest);
+    uint32_t first = VECTOR_BYTES / widest;
+    if (is_big(plan)) first = narrowest = VECTOR_BYTES;
+    while (first > 1 && first * flight_bytes(plan) > FLIGHT_BYTES) first /= 2;
+    knob.values[knob.count++] = first;
+    for (uint32_t vec = VECTOR_BYTES / narrowest; vec >= 1; vec /= 2)
+        if (vec != first && vec * flight_bytes(plan) <= FLIGHT_BYTES)
+            knob.values[knob.count++] = vec;
+    return knob;
+}
+
+static bool rows_of_vectors(const Plan *plan, int64_t vec) {
+    return plan->rank >= 2 && plan->extent[plan->rank - 1] % vec == 0;
+}
+
+static uint32_t choose_knobs(const Plan *plan, KnobText knobs[5]) {
+    uint32_t count = 0;
+    knobs[count++] = vec_knob(plan);
+    int64_t vec = knobs[0].values[0];
+    knobs[count++] = (KnobText){"BLOCK", {128, 256, 512, 1024}, 4};
+    knobs[count++] = (KnobText){"UNROLL", {1, 2, 4}, is_big(plan) ? 1 : 3};
+    knobs[count++] = (KnobText){"GRID", {0, 4, 8, 16}, 4};
+    bool rows = plan->rank >= 2, line = has_line(plan), first = rows_of_vectors(plan, vec);
+    if (rows && line) knobs[count++] = (KnobText){"INDEX", {first, !first}, 2};
+    return count;
+}
+
+/* --- rules */
+
+static void print_divisible(const Emitter *e) {
+    if (e->plan->rank < 2) return;
+    text_printf(e->out, "//! require  %skf_cols %% __VEC__ == 0",
+                has_line(e->plan) ? "__INDEX__ == 0 || " : "");
+    for (uint32_t i = 0; i < access_count(e->plan); i++) {
+        const Access *access = access_at(e->plan, i);
+        for (uint32_t axis = 0; access->class == ACCESS_ROWS && axis + 1 < e->plan->rank; axis++)
+            if (plan_stride_given(e->plan, access, axis))
+                text_printf(e->out, " && %s %% __VEC__ == 0",
+                            plan_stride_name(e->scratch, access, axis));
+    }
+    text_add(e->out, "\n");
+}
+
+/* A block of a rows kernel is as wide as a row has vectors, and as high as BLOCK allows. */
+static void print_launch(const Emitter *e) {
+    Arena *a = e->scratch;
+    const char *wide = "max(1, ceildiv(kf_cols, __VEC__))";
+    const char *grid_x = "ceildiv(kf_cols, __VEC__ * __BLOCK__)";
+    const char *down =
+        arena_printf(a, "ceildiv(kf_rows, __UNROLL__ * max(1, __BLOCK__ // %s))", wide);
+    const char *grid_y =
+        arena_printf(a, "min(65535, __GRID__ ? min(%s, ceildiv(sms * __GRID__, max(1, %s))) : %s)",
+                     down, grid_x, down);
+    const char *tiles =
+        arena_printf(a, "ceildiv(%s, __VEC__ * __BLOCK__ * __UNROLL__)", total(e->plan));
+    const char *line = arena_printf(a, "min(%s, __GRID__ ? sms * __GRID__ : 2147483647)", tiles);
+    const char *x = arena_printf(a, "min(__BLOCK__, %s)", wide);
+    const char *y = arena_printf(a, "max(1, __BLOCK__ // %s)", wide);
+    text_add(e->out, "//! launch   grid = ");
+    if (e->plan->rank == 1)
+        text_printf(e->out, "%s  block = __BLOCK__", line);
+    else if (!has_line(e->plan))
+        text_printf(e->out, "%s, %s  block = %s, %s", grid_x, grid_y, x, y);
+    else
+        text_printf(e->out,
+                    "__INDEX__ ? %s : %s, __INDEX__ ? %s : 1"
+                    "  block = __INDEX__ ? %s : __BLOCK__, __INDEX__ ? %s : 1",
+                    grid_x, line, grid_y, x, y);
+    if (e->vec > 1) text_printf(e->out, "  twin = %s_scalar", e->plan->name);
+    text_add(e->out, "\n");
+}
+
+/* Sensible: registers for what is in flight, and a tile for every multiprocessor. */
+static void print_rules(const Emitter *e) {
+    print_divisible(e);
+    text_printf(e->out, "//! prefer   __VEC__ * __UNROLL__ * %u <= 256\n", flight_bytes(e->plan));
+    text_printf(e->out,
+                "//! prefer   __VEC__ * __UNROLL__ == 1 || __VEC__ * __UNROLL__ * __BLOCK__ * sms "
+                "<= 2 * %s\n",
+                total(e->plan));
+    print_launch(e);
+}
+
+/* --- the file */
+
+static void print_code(const Emitter *e) {
+    bool rows = e->plan->rank >= 2, line = has_line(e->plan);
+    print_element(e);
+    if (e->vec > 1) print_single(e);
+    if (rows && line) text_add(e->out, "\n#if __INDEX__ == 1");
+    if (rows) print_rows(e);
+    if (rows && line) text_add(e->out, "#else");
+    if (line) print_line(e);
+    if (rows && line) text_add(e->out, "#endif\n");
+    print_entry(e);
+    if (e->vec > 1) print_twin(e);
+}
+
+static void print_types(const Emitter *e) {
+    bool wide = e->plan->index64;
+    text_printf(e->out, "#define K_F64 %d\n", e->plan->compute == DT_F64);
+    text_printf(
+        e->out,
+        "typedef %s k_index; // reaches every byte of every array\ntypedef unsigned %s k_count;\n",
+        wide ? "long long" : "int", wide ? "long long" : "int");
+}
+
+const Template *emit_cuda(Arena *arena, const Plan *plan) {
+    KnobText knobs[5];
+    Text text = {0}, code = {0};
+    uint32_t count = choose_knobs(plan, knobs);
+    Emitter e = {.plan = plan, .out = &code, .scratch = arena_open()};
+    for (uint32_t i = 0; i < knobs[0].count; i++)
+        if (knobs[0].values[i] > e.vec) e.vec = knobs[0].values[i];
+    e.parameters = language_parameters(plan, e.scratch);
+    print_code(&e);
+    e.out = &text;
+    emit_head(&text, plan, knobs, count);
+    print_rules(&e);
+    emit_defaults(&text, plan, knobs, count);
+    print_types(&e);
+    emit_prelude(&text, CUDA, text_string(&code));
+    text_add(&text, text_string(&code));
+    const Template *template = emit_finish(arena, plan->name, CUDA->name, &text);
+    text_free(&text);
+    text_free(&code);
+    arena_close(e.scratch);
+    return template;
+}

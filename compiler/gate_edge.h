@@ -1,0 +1,47 @@
+/* What the gate's files share: where tensors of an edge lie, and which values they hold. */
+#ifndef KF_GATE_EDGE_H
+#define KF_GATE_EDGE_H
+
+#include "compiler/gate.h"
+
+/* Iteration axes of a program: axes of its values that broadcasting, transposing and multiplying tie together
+ * are one, and get one extent. Axes of size 1 stay. */
+typedef struct Axes {
+    uint32_t *root; /* union-find over value * RANK_MAX + axis, then over outputs' axes */
+    uint32_t count; /* distinct ones with a size other than 1 */
+    ARRAY(uint32_t) ids; /* their roots: the first output's from the innermost on, then the others */
+    bool flat;      /* every array is dense over one shape or a single element: one axis in effect */
+} Axes;
+
+/* Index into axes->ids of axis `axis` of `value`, or -1 where its size is 1. */
+int axes_of_value(const Axes *axes, const Ir *ir, Value value, uint32_t axis);
+
+typedef enum EdgeData { EDGE_RANDOM, EDGE_SPECIAL, EDGE_WHOLE } EdgeData;
+
+/* A case before it has data: extents by index of Axes.ids. */
+typedef struct EdgeShape {
+    const char *label;
+    const Ir *ir;
+    EdgeData data;
+    bool misaligned;
+} EdgeShape;
+
+enum { SPECIALS = 31 }; /* a prime: pairs of directions modulo it meet all pairs of values */
+
+typedef struct EdgeShapes {
+    const Axes *axes;
+    ARRAY(EdgeShape) list;
+} EdgeShapes;
+
+EdgeShapes edge_shapes(Arena *arena, const Ir *ir);
+
+/* Elements of a strided array in row-major order: calls visit(context, n, offset in elements, coordinates). */
+typedef void EdgeVisit(void *context, int64_t n, int64_t offset, const int64_t *coordinate);
+void edge_visit(const Type *type, const int64_t *strides, EdgeVisit *visit, void *context);
+/* Storage of a strided array: elements before element 0, and in all. */
+void edge_extent(const Type *type, const int64_t *strides, int64_t *before, int64_t *count);
+
+/* Element `index` (modulo the list's length) of the special values of a type, as stored. */
+void special_store(DType type, uint64_t index, void *bytes, int64_t at);
+
+#endif
