@@ -429,13 +429,19 @@ static KfStatus with_session(Job *job) {
     told(job, status);
     catch_interrupts(job->session);
     if (status == KF_OK) status = run_command(job);
-    if (fflush(stdout) != 0 && status == KF_OK) status = complain(KF_ENVIRONMENT, strerror(errno));
     kf_kernel_close(job->kernel);
     kf_program_close(job->program);
     interrupted_session = NULL;
     kf_session_close(job->session);
     free(job->text_owned);
     return status;
+}
+
+/* What was lost may have left the buffer long ago. */
+static KfStatus end_output(KfStatus status) {
+    if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+    complain(KF_ENVIRONMENT, "cannot write to standard output");
+    return status == KF_OK ? KF_ENVIRONMENT : status;
 }
 
 int main(int argc, char **argv) {
@@ -453,6 +459,7 @@ int main(int argc, char **argv) {
         printf("kfuse %s\n", kf_version());
     else
         status = with_session(job);
+    status = end_output(status);
     free(job);
     free(options);
     return (int)status;
