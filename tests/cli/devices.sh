@@ -33,7 +33,7 @@ expect_no_process
 rm -r none
 
 # Without a worker.
-KFUSE_WORKER=$TMP/nowhere refused 4 'kfuse-worker' 'x + 1' --shape 4 --device cpu --quiet
+KFUSE_WORKER=$TMP/nowhere refused 4 'KFUSE_WORKER names' 'x + 1' --shape 4 --device cpu --quiet
 
 if ! ls /dev/nvidia0 >/dev/null 2>&1; then
     refused 4 'install' 'x + 1' --shape 4 --device cuda
