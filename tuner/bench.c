@@ -211,6 +211,7 @@ static void explain(Bench *bench, WireStatus how, Result *result) {
         snprintf(result->message, sizeof result->message, "%.250s", bench->why.text);
     } else if (!ready) {
         fail(bench, "the measuring worker could not prepare its data: it ", text);
+        result->outcome = OUTCOME_LAUNCH;
         snprintf(result->message, sizeof result->message, "%.250s", bench->why.text);
     } else if (late) {
         result->outcome = OUTCOME_TIMEOUT;

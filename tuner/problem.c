@@ -192,13 +192,13 @@ static bool roof_run(Arena *arena, const TuneProblem *problem, Run *run, const c
     return true;
 }
 
-static bool add_companions(Arena *arena, const Eager *eager, TuneProblem *problem, Why *why) {
+bool problem_companions(Arena *arena, const Eager *eager, TuneProblem *problem, Why *why) {
     Companion *list = arena_array(arena, Companion, 2);
     Run *runs = arena_array(arena, Run, 2);
     const char **sources = arena_array(arena, const char *, eager ? eager->steps.count + 1 : 1);
     const char **stream = arena_array(arena, const char *, 1);
     problem->companions = list;
-    if (problem_roof_bytes(problem->plans[0]) > 0) {
+    if (problem->plan_count > 0 && problem_roof_bytes(problem->plans[0]) > 0) {
         if (!roof_run(arena, problem, &runs[0], stream, why)) return false;
         list[problem->companion_count++] = (Companion){"roof", &runs[0], stream, 1, false};
     }
@@ -253,5 +253,5 @@ bool problem_build(Arena *arena, const Device *device, int index, const DeviceId
     if (!bind_edges(arena, ir, main, problem))
         return why_set(why, "an edge shape does not fit the plan's class");
     problem->key = (StoreKey){key_text(arena, problem, options), problem_shape(arena, ir)};
-    return !options->companions || add_companions(arena, eager, problem, why);
+    return !options->companions || problem_companions(arena, eager, problem, why);
 }
