@@ -49,13 +49,21 @@ static Value parse(const char *type, const char *text) {
     return value;
 }
 
+/* A NaN's sign says nothing. */
+static void print_real(int digits, double value) {
+    if (value != value)
+        printf(" nan");
+    else
+        printf(" %.*g", digits, value);
+}
+
 static void print(const char *type, const char *bytes) {
     Value value = {0};
     memcpy(&value, bytes, sizeof value);
     if (strcmp(type, "f32") == 0)
-        printf(" %.9g", (double)value.f32);
+        print_real(9, (double)value.f32);
     else if (strcmp(type, "f64") == 0)
-        printf(" %.17g", value.f64);
+        print_real(17, value.f64);
     else if (strcmp(type, "f16") == 0 || strcmp(type, "u16") == 0)
         printf(" %04x", value.u16);
     else if (strcmp(type, "i8") == 0)

@@ -50,3 +50,12 @@ json() { printf '%s\n' "$out" | grep -oE "\"$1\":(\{[^}]*\}|\[[^]]*\]|\"([^\"\\]
 expect_json() { [ "$(json "$1")" = "$2" ] || fail "$1 is $(json "$1"), expected $2"; }
 npy() { "$NPY" "$@" || fail "npy $*"; }
 expect_npy() { [ "$(npy "$1")" = "$2" ] || fail "$1 holds $(npy "$1"), expected $2"; }
+
+# `computes EXPECTED EXPR WORDS…`: the one output of kfuse run.
+computes() {
+    local expected=$1
+    shift
+    tuned run "$@" -o computed.npy
+    expect_npy computed.npy "$expected"
+    rm computed.npy
+}

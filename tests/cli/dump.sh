@@ -15,7 +15,7 @@ done
 run "$KFUSE" dump --ir "$expression" $words
 expect_out 'input bf16[64x128] x'
 expect_out 'input bf16[128] b'
-run "$KFUSE" dump --cuda 'relu(x+res)' --shape 64x64 --point VEC=2,BLOCK=64
+run "$KFUSE" dump --cuda 'relu(x+res)' --shape 64x64 --point VEC=2,BLOCK=128
 expect_status 0
 expect_out '#define __VEC__ 2'
 expect_out 'relu(x + res)'
