@@ -277,7 +277,7 @@ static void print_compute(const Emitter *e, ReachOf *reach_of, int indent) {
 }
 
 static void print_function(const Emitter *e, const char *comment) {
-    text_printf(e->out, "\n%s\nK_INLINE void k_all(", comment);
+    text_printf(e->out, "\n%s\nK_INLINE void KF_ENTRY(k_all)(", comment);
     print_parameters(e, "k_index");
     text_add(e->out, ") {\n");
 }
@@ -452,7 +452,7 @@ static void print_entry(const Emitter *e) {
                 "\nextern \"C\" __global__ void __launch_bounds__(__BLOCK__)\nKF_ENTRY(%s)(",
                 e->plan->name);
     print_parameters(e, "long long");
-    text_add(e->out, ") {\n    k_all(");
+    text_add(e->out, ") {\n    KF_ENTRY(k_all)(");
     print_arguments(e);
     text_add(e->out, ");\n}\n");
 }
@@ -597,6 +597,7 @@ static void print_code(const Emitter *e) {
     bool rows = e->plan->rank >= 2, line = has_line(e->plan);
     print_element(e);
     if (e->vec > 1) print_single(e);
+    text_add(e->out, SHARED_END);
     if (rows && line) text_add(e->out, "\n#if __INDEX__ == 1");
     if (rows) print_rows(e);
     if (rows && line) text_add(e->out, "#else");
@@ -607,8 +608,8 @@ static void print_code(const Emitter *e) {
 }
 
 static void print_types(const Emitter *e) {
-    text_printf(e->out, "#define K_F64 %d\n#define K_INDEX64 %d\n", e->plan->compute == DT_F64,
-                e->plan->index64);
+    text_printf(e->out, SHARED_BEGIN "#define K_F64 %d\n#define K_INDEX64 %d\n",
+                e->plan->compute == DT_F64, e->plan->index64);
     text_printf(e->out, "typedef %s k_index; // reaches every byte of every array\n",
                 e->plan->index64 ? "long long" : "int");
 }
