@@ -13,6 +13,7 @@ expect_no_process
 
 tuned 'relu(x+res)' --shape 100x64
 expect_out 'answered from the store'
+expect_out 'tried      2 candidates: 2 right'
 tuned 'relu( x + res )  # the same' --shape 100x64 --json
 expect_json cached true
 expect_json compiled 0
@@ -61,3 +62,11 @@ done
 tuned 'param eps = 1; x + eps' --shape 50 --json
 tuned 'param eps = 1; x + eps' --shape 50 --param eps=0.25 --json
 expect_json compiled 0
+
+# Other names are other words in the report.
+tuned 'relu(a+b)' --shape 100x64
+expect_out 'relu(a + b)  '
+expect_out 'a=a.npy b=b.npy -o out.npy'
+tuned 'relu(b+a)' --shape 100x64
+expect_out 'relu(b + a)  '
+expect_out 'b=b.npy a=a.npy -o out.npy'

@@ -29,6 +29,13 @@ tuned run 's = x + row; return s, relu(s - 20)' x=x.npy row=row.npy -o s=s1.npy 
 expect_npy s1.npy 'f32 2x3 11 22 33 14 25 36'
 expect_npy o1.npy 'f32 2x3 0 2 13 0 5 16'
 
+# outputs of different shapes: several kernels
+tuned run 'y = x * 2; z = row + 1' x=x.npy row=row.npy -o y=y1.npy -o z=z1.npy
+expect_npy y1.npy 'f32 2x3 2 4 6 8 10 12'
+expect_npy z1.npy 'f32 3 11 21 31'
+tuned 'y = x * 2; z = row + 1' --shape 2x3 --shape row=3 --json
+expect_json cached true
+
 # in place: the file is not touched, the output is x doubled once
 tuned run 'x = x * 2' x=x.npy -o x2.npy
 expect_npy x2.npy 'f32 2x3 2 4 6 8 10 12'
