@@ -61,6 +61,22 @@ static void drop_empty(const Ir *ir, Groups *groups) {
     groups->list.count = kept;
 }
 
+/* The program as the eager chain computes it, rounding after every operation; NULL where that changes nothing,
+ * since no float is narrower than the compute type. */
+static const Ir *rounded_program(const KfProgram *program, Arena *arena) {
+    const Ir *ir = program->simplified;
+    LowerOptions options = program->lower;
+    Diags diags = {.arena = arena};
+    bool narrow = false;
+    for (Value v = 1; v < ir->nodes.count; v++)
+        narrow |=
+            dtype_is_float(ir_node(ir, v)->type.dtype) && ir_node(ir, v)->type.dtype < ir->compute;
+    options.round_each_op = true;
+    if (!narrow) return NULL;
+    return simplify(arena, lower(arena, program->ast, program->session->registry, &options, &diags),
+                    true);
+}
+
 /* One problem a group: its template, bound to this shape and to the gate's edges. */
 static bool build_parts(KfKernel *kernel, TuneProblem *whole, const Groups *groups,
                         const Eager *chain, const ProblemOptions *options, Part *parts, Why *why) {
@@ -95,18 +111,14 @@ KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *in) {
         !tuning_identify(session, kernel->device, kernel->index, arena, identity, &why))
         return session_say(session, KF_ENVIRONMENT, "%s", why.text);
     if ((status = tuning_fits_memory(program, identity)) != KF_OK) return status;
-
     if (groups.list.count == 0) return tuning_nothing(kernel, identity, began);
 
-    LowerOptions each = program->lower;
-    each.round_each_op = true;
     TuneProblem whole = {
         .device = kernel->device,
         .index = kernel->index,
         .identity = identity,
         .ir = program->simplified,
-        .rounded =
-            simplify(arena, lower(arena, program->ast, session->registry, &each, &diags), true),
+        .rounded = rounded_program(program, arena),
         .fast_math = strcmp(program->math, "fast") == 0,
         .store = session->store,
     };

@@ -50,15 +50,16 @@ KfStatus kf_launch(KfKernel *kernel, const void *const *inputs, void *const *out
     Why why = {"out of memory"};
     bool refused = false;
     Launcher *l = launcher(kernel, &kernel->current, true);
-    return launched(kernel, l && launcher_launch(l, inputs, outputs, stream, &refused, &why),
-                    refused, &why);
+    bool ok = l && launcher_launch(l, inputs, outputs, stream, &refused, &why);
+    return launched(kernel, ok, refused, &why);
 }
 
 KfStatus kf_run(KfKernel *kernel, const void *const *inputs, void *const *outputs) {
     Why why = {"out of memory"};
     bool refused = false;
     Launcher *l = launcher(kernel, &kernel->own, false);
-    return launched(kernel, l && launcher_run(l, inputs, outputs, &refused, &why), refused, &why);
+    bool ok = l && launcher_run(l, inputs, outputs, &refused, &why);
+    return launched(kernel, ok, refused, &why);
 }
 
 const char *kf_kernel_report(KfKernel *kernel, KfFormat format) {
@@ -80,7 +81,7 @@ KfResult kf_kernel_result(const KfKernel *kernel) {
                       or_zero((double)r->bytes / r->time / r->roof),
                       or_zero(r->eager_time / r->time),
                       or_zero(r->max_ulp),
-                      (uint32_t)r->candidates,
+                      r->cached ? 0 : (uint32_t)r->candidates,
                       (uint32_t)r->compiled,
                       r->cached != 0};
 }

@@ -36,6 +36,16 @@ static bool *mark_params(Arena *scratch, const Ir *ir) {
     return depends;
 }
 
+enum { NAME_SHOWN = 200 };
+
+/* A private name for the user's, as a header's names may be long: the number tells cut ones apart.
+ */
+static const char *private_name(Arena *arena, const char *prefix, uint32_t number,
+                                const char *name) {
+    if (strlen(name) <= NAME_SHOWN) return arena_printf(arena, "%s_%s", prefix, name);
+    return arena_printf(arena, "%s%u_%.*s", prefix, number, NAME_SHOWN, name);
+}
+
 static void add_load(Arena *arena, Plan *plan, Value value) {
     bool transposed;
     Value source = input_behind(plan->ir, value, &transposed);
@@ -44,7 +54,7 @@ static void add_load(Arena *arena, Plan *plan, Value value) {
     for (uint32_t i = 0; i < plan->loads.count; i++)
         if (plan->loads.data[i].value == value) return;
     Access access = {
-        .name = arena_printf(arena, transposed ? "inT_%s" : "in_%s", input->name),
+        .name = private_name(arena, transposed ? "inT" : "in", slot, input->name),
         .user = input->name,
         .dtype = input->type.dtype,
         .slot = slot,
@@ -63,7 +73,7 @@ static void add_scalar(Arena *arena, Plan *plan, Value value) {
     const IrNode *node = ir_node(plan->ir, value), *weak = ir_node(plan->ir, node->arg[0]);
     const char *name = arena_printf(arena, "s_%u", value);
     if (weak->op == IR_PARAM)
-        name = arena_printf(arena, "s_%s", plan->ir->params.data[weak->index].name);
+        name = private_name(arena, "s", weak->index, plan->ir->params.data[weak->index].name);
     for (uint32_t i = 0; i < plan->scalars.count; i++) /* the same param as another type */
         if (strcmp(plan->scalars.data[i].name, name) == 0)
             name = arena_printf(arena, "s_%u", value);
@@ -112,7 +122,7 @@ static void collect_stores(Arena *arena, Plan *plan, const uint32_t *slots, uint
     for (uint32_t i = 0; i < count; i++) {
         const IrOutput *output = &plan->ir->outputs.data[slots[i]];
         Access access = {
-            .name = arena_printf(arena, "out_%s", output->name),
+            .name = private_name(arena, "out", slots[i], output->name),
             .user = output->name,
             .dtype = output->type.dtype,
             .slot = slots[i],

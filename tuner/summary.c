@@ -71,16 +71,17 @@ static void describe_winner(Arena *arena, const TuneProblem *problem, const Tune
 static void describe_companions(Arena *arena, const TuneProblem *problem, const Tuned *tuned,
                                 const Eager *eager, Report *r) {
     Text labels = {0};
+    if (tuned->roof >= 0) {
+        r->roof =
+            (double)problem_roof_bytes(problem->plans[0]) / tuned->companions[tuned->roof].time;
+        r->roof_text = problem_roof_text(arena, problem->plans[0]);
+    }
     for (uint32_t i = 0; i < problem->companion_count; i++) {
         const Result *result = &tuned->companions[i];
-        if (result->outcome != OUTCOME_OK) continue;
-        if (strcmp(problem->companions[i].label, "roof") == 0) {
-            r->roof = (double)problem_roof_bytes(problem->plans[0]) / result->time;
-            r->roof_text = problem_roof_text(arena, problem->plans[0]);
-        } else {
-            r->eager_time = result->time;
-            r->eager_spread = result->spread;
-        }
+        if (problem->companions[i].kind != COMPANION_EAGER || result->outcome != OUTCOME_OK)
+            continue;
+        r->eager_time = result->time;
+        r->eager_spread = result->spread;
     }
     for (uint32_t i = 0; eager && i < eager->steps.count; i++)
         text_printf(&labels, "%s%s", i ? ", " : "", eager->steps.data[i].label);

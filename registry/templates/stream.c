@@ -3,7 +3,8 @@
 //! output   out0[bytes1] : u8
 //! args     in0 out0 bytes0 bytes1
 //! launch   block = max(1, min(cpus, ceildiv(max(bytes0, bytes1), 65536)))
-//! knob     __BLOCK__ 262144 65536 1048576
+//! knob     __STREAM__ 1 0
+//! knob     __BLOCK__ 262144 65536
 
 // Streams arrays in and out a vector at a time: what the memory gives a kernel of this many reads and
 // writes. The lines above are for one of each; emit_stream writes them for others.
@@ -22,7 +23,6 @@
 #endif
 typedef float Vector __attribute__((vector_size(WIDTH), may_alias));
 typedef int32_t Bits __attribute__((vector_size(WIDTH), may_alias));
-enum { PAST_CACHES = 16 << 20 }; /* bytes written that no cache will still hold */
 
 static inline void put(Vector *at, Vector x, int stream) {
 #if defined(__clang__)
@@ -57,16 +57,14 @@ static void tile(char *const *arrays, const int64_t *bytes, int64_t begin, int s
 
 void KF_ENTRY(kf_stream)(void *const *args, int64_t part, int64_t parts) {
     char *arrays[KF_READS + KF_WRITES];
-    int64_t bytes[KF_READS + KF_WRITES], most = 0, total = 0;
-    int stream = 1;
+    int64_t bytes[KF_READS + KF_WRITES], most = 0;
+    int stream = __STREAM__;
     for (int k = 0; k < KF_READS + KF_WRITES; k++) {
         arrays[k] = *(char *const *)args[k];
         bytes[k] = *(const int64_t *)args[KF_READS + KF_WRITES + k];
         most = bytes[k] > most ? bytes[k] : most;
-        total += bytes[k];
         stream &= (uintptr_t)arrays[k] % WIDTH == 0;
     }
-    stream &= total > PAST_CACHES;
     for (int64_t begin = part * __BLOCK__; begin < most; begin += parts * __BLOCK__)
         tile(arrays, bytes, begin, stream);
 #if defined(__x86_64__)
