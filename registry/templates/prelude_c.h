@@ -212,7 +212,7 @@ K_INLINE k_real k_mod(k_real a, k_real b) {
     return k_select((r != 0) & ((r < 0) ^ (b < 0)), r + b, r);
 }
 
-//@ K_UNARY K_BINARY
+//@ K_RAW K_UNARY K_BINARY
 /* C's functions by glibc's libmvec, always in the machine's widest form (forms of other widths give other
  * bits); lane by lane where there is no libmvec. */
 #if defined(__x86_64__) && defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
@@ -246,9 +246,9 @@ K_INLINE k_real k_low(k_whole whole) {
     __builtin_memcpy(&x, &whole, sizeof x);
     return x;
 }
-#define K_UNARY(function)                                                                          \
+#define K_RAW(name, function)                                                                      \
     k_whole K_MVEC(v_, K_LIBM(function))(k_whole);                                                 \
-    K_INLINE k_real k_##function(k_real x) {                                                       \
+    K_INLINE k_real name(k_real x) {                                                               \
         return k_low(K_MVEC(v_, K_LIBM(function))(k_fill(x)));                                     \
     }
 #define K_BINARY(function)                                                                         \
@@ -257,8 +257,8 @@ K_INLINE k_real k_low(k_whole whole) {
         return k_low(K_MVEC(vv_, K_LIBM(function))(k_fill(x), k_fill(y)));                         \
     }
 #else
-#define K_UNARY(function)                                                                          \
-    K_INLINE k_real k_##function(k_real x) {                                                       \
+#define K_RAW(name, function)                                                                      \
+    K_INLINE k_real name(k_real x) {                                                               \
         K_EACH(x, K_LIBM(__builtin_##function)(x[lane]));                                          \
         return x;                                                                                  \
     }
@@ -460,26 +460,64 @@ K_INLINE k_mask k_get_bool(const uint8_t *at) {
     return K_TO(k_mask, K_TO(k_i32, K_TO(k_u16, *(const k_u8_at *)at)) != 0);
 }
 
-//@ k_exp
-K_UNARY(exp)
+//@ K_UNARY
+#define K_UNARY(function) K_RAW(k_##function, function)
 
-//@ k_exp2
-K_UNARY(exp2)
+//@ K_BOUNDED : k_select k_all
+/* Beyond low and high (of f32, of f64) the result is known; there libmvec would go one lane at a time, 40
+ * times as slow. */
+#if K_F64
+#define K_OF(f32, f64) f64
+#else
+#define K_OF(f32, f64) f32
+#endif
+#define K_BOUNDED(function, low, below, high, above)                                               \
+    K_RAW(k_##function##_inside, function)                                                         \
+    K_INLINE k_real k_##function(k_real x) {                                                       \
+        k_mask small = x < (low), large = x > (high);                                              \
+        k_real y = k_##function##_inside(k_select(small | large, (k_real){0}, x));                 \
+        return k_select(small, k_all(below), k_select(large, k_all(above), y));                    \
+    }
 
-//@ k_expm1
-K_UNARY(expm1)
+//@ K_POSITIVE : k_select k_all K_INF K_NAN
+/* Likewise for what is NaN below `zero` and -inf there. */
+#define K_POSITIVE(function, zero)                                                                 \
+    K_RAW(k_##function##_inside, function)                                                         \
+    K_INLINE k_real k_##function(k_real x) {                                                       \
+        k_mask below = x < (zero), at = x == (zero);                                               \
+        k_real y = k_##function##_inside(k_select(below | at, k_all((zero) + 1), x));              \
+        return k_select(below, k_all(K_NAN), k_select(at, k_all(-K_INF), y));                      \
+    }
+
+//@ k_exp : K_INF
+K_BOUNDED(exp, K_OF(-104.0f, -746.0), 0, K_OF(88.75f, 710.0), K_INF)
+
+//@ k_exp2 : K_INF
+K_BOUNDED(exp2, K_OF(-151.0f, -1076.0), 0, K_OF(128.0f, 1024.0), K_INF)
+
+//@ k_expm1 : K_INF
+K_BOUNDED(expm1, K_OF(-104.0f, -746.0), -1, K_OF(88.75f, 710.0), K_INF)
+
+//@ k_sinh : K_INF
+K_BOUNDED(sinh, K_OF(-89.5f, -711.0), -K_INF, K_OF(89.5f, 711.0), K_INF)
+
+//@ k_cosh : K_INF
+K_BOUNDED(cosh, K_OF(-89.5f, -711.0), K_INF, K_OF(89.5f, 711.0), K_INF)
+
+//@ k_erfc
+K_BOUNDED(erfc, K_OF(-10.0f, -10.0), 2, K_OF(10.1f, 27.3), 0)
 
 //@ k_log
-K_UNARY(log)
+K_POSITIVE(log, 0)
 
 //@ k_log2
-K_UNARY(log2)
+K_POSITIVE(log2, 0)
 
 //@ k_log10
-K_UNARY(log10)
+K_POSITIVE(log10, 0)
 
 //@ k_log1p
-K_UNARY(log1p)
+K_POSITIVE(log1p, -1)
 
 //@ k_sin
 K_UNARY(sin)
@@ -499,20 +537,11 @@ K_UNARY(acos)
 //@ k_atan
 K_UNARY(atan)
 
-//@ k_sinh
-K_UNARY(sinh)
-
-//@ k_cosh
-K_UNARY(cosh)
-
 //@ k_tanh
 K_UNARY(tanh)
 
 //@ k_erf
 K_UNARY(erf)
-
-//@ k_erfc
-K_UNARY(erfc)
 
 //@ k_cbrt
 K_UNARY(cbrt)
