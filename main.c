@@ -232,7 +232,8 @@ static KfStatus command_ops(Job *job) {
 static KfStatus command_devices(Job *job) {
     char *text = NULL;
     KfStatus status = no_words_left(job, 0);
-    return status == KF_OK ? print_owned(told(job, kf_devices(job->session, &text)), text) : status;
+    if (status == KF_OK) status = told(job, kf_devices(job->session, &text));
+    return print_owned(status, text);
 }
 
 static KfStatus command_cache(Job *job) {
@@ -240,9 +241,9 @@ static KfStatus command_cache(Job *job) {
     const Options *o = job->options;
     if (o->word_count == 0 || o->word_count > 2)
         return complain(KF_USAGE, "cache ls | show KEY | clear | path");
-    return print_owned(told(job, kf_cache(job->session, o->words[0],
-                                          o->word_count > 1 ? o->words[1] : NULL, &text)),
-                       text);
+    const char *argument = o->word_count > 1 ? o->words[1] : NULL;
+    KfStatus status = told(job, kf_cache(job->session, o->words[0], argument, &text));
+    return print_owned(status, text);
 }
 
 /* --- run */
@@ -428,13 +429,19 @@ static KfStatus with_session(Job *job) {
     told(job, status);
     catch_interrupts(job->session);
     if (status == KF_OK) status = run_command(job);
-    if (fflush(stdout) != 0 && status == KF_OK) status = complain(KF_ENVIRONMENT, strerror(errno));
     kf_kernel_close(job->kernel);
     kf_program_close(job->program);
     interrupted_session = NULL;
     kf_session_close(job->session);
     free(job->text_owned);
     return status;
+}
+
+/* What was lost may have left the buffer long ago. */
+static KfStatus end_output(KfStatus status) {
+    if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+    complain(KF_ENVIRONMENT, "cannot write to standard output");
+    return status == KF_OK ? KF_ENVIRONMENT : status;
 }
 
 int main(int argc, char **argv) {
@@ -452,6 +459,7 @@ int main(int argc, char **argv) {
         printf("kfuse %s\n", kf_version());
     else
         status = with_session(job);
+    status = end_output(status);
     free(job);
     free(options);
     return (int)status;

@@ -10,6 +10,7 @@
 const EmitLanguage emit_language_c = {
     .name = "c",
     .prelude = "registry/templates/prelude_c.h",
+    .index = "int64_t",
     .vector = true,
     .type_f32 = {"k_real", "k_i32", "k_i64", "k_mask"},
     .type_f64 = {"k_real", "k_i32", "k_i64", "k_mask"},
@@ -204,7 +205,7 @@ static void print_run(const Emitter *e) {
     print_scheme(e, "\n#if __INDEX__ == 1");
     text_add(e->out,
              "\n/* `count` elements along the last axis; the last of them through buffers. */\n"
-             "static void k_run(");
+             "static void KF_ENTRY(k_run)(");
     print_parameters(e, INNER);
     text_add(e->out, ", int64_t count) {\n");
     print_buffers(e, false);
@@ -261,7 +262,7 @@ static void print_dense_call(const Emitter *e) {
 static void print_span(const Emitter *e) {
     text_add(e->out, "\n#if __INDEX__ == 0\n"
                      "/* Elements [begin, end) of the linear index, over the ends of rows. */\n"
-                     "static void k_span(");
+                     "static void KF_ENTRY(k_span)(");
     print_parameters(e, SPAN);
     text_add(e->out, ", int64_t begin, int64_t end) {\n");
     print_buffers(e, true);
@@ -300,7 +301,7 @@ static void print_unpacking(const Emitter *e) {
 /* k_run from element (row, column) on. */
 static void print_run_call(const Emitter *e, const char *row, const char *column,
                            const char *count) {
-    text_add(e->out, "k_run(");
+    text_add(e->out, "KF_ENTRY(k_run)(");
     for (uint32_t i = 0; i < access_count(e->plan); i++) {
         const Access *access = access_at(e->plan, i);
         emit_next(e->out, i, "%s", access->name);
@@ -328,7 +329,7 @@ static void print_linear_tiles(const Emitter *e) {
         "    const int64_t total = kf_rows * kf_cols;\n"
         "    for (int64_t begin = part * __BLOCK__; begin < total; begin += parts * __BLOCK__) {\n"
         "        const int64_t end = total - begin < __BLOCK__ ? total : begin + __BLOCK__;\n"
-        "        k_span(");
+        "        KF_ENTRY(k_span)(");
     for (uint32_t i = 0; i < access_count(e->plan); i++)
         emit_next(e->out, i, "%s", access_at(e->plan, i)->name);
     print_arguments(e, SPAN);
@@ -346,7 +347,7 @@ static void print_row_tiles(const Emitter *e) {
              "            if (tile % parts != part) continue;\n"
              "            const int64_t count = kf_cols - left < width ? kf_cols - left : width;\n"
              "            for (int64_t row = top; row < kf_rows && row < top + height; row++) {\n");
-    emit_coordinates(e->out, e->plan, "int64_t", "row", 16);
+    emit_coordinates(e->out, C, e->plan, "row", 16);
     text_add(e->out, "                ");
     print_run_call(e, "row", "left", "count");
     text_add(e->out, "            }\n        }\n");
@@ -412,20 +413,21 @@ const Template *emit_c(Arena *arena, const Plan *plan) {
     Text text = {0}, code = {0};
     uint32_t count = choose_knobs(plan, knobs);
     Emitter e = {.plan = plan, .out = &code, .scratch = arena_open()};
-    e.parameters = language_parameters(plan, e.scratch);
+    e.parameters = language_parameters(C, plan, e.scratch);
     print_vector(&e);
+    text_add(&code, SHARED_END);
     print_run(&e);
     if (has_linear(plan)) print_span(&e);
     print_entry(&e);
     e.out = &text;
-    emit_head(&text, plan, knobs, count);
+    emit_head(&text, C, plan, knobs, count);
     print_rules(&e);
     emit_defaults(&text, plan, knobs, count);
-    text_printf(&text, "#define K_BYTES %d\n#define K_F64 %d\n", widest(plan),
+    text_printf(&text, SHARED_BEGIN "#define K_BYTES %d\n#define K_F64 %d\n", widest(plan),
                 plan->compute == DT_F64);
     emit_prelude(&text, C, text_string(&code));
     text_add(&text, text_string(&code));
-    const Template *template = emit_finish(arena, plan, C, &text);
+    const Template *template = emit_finish(arena, plan->name, C->name, &text);
     text_free(&text);
     text_free(&code);
     arena_close(e.scratch);

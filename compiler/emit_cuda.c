@@ -10,6 +10,8 @@
 const EmitLanguage emit_language_cuda = {
     .name = "cuda",
     .prelude = "registry/templates/prelude_cuda.h",
+    .index = "k_index",
+    .divides = true,
     .vector = false,
     .type_f32 = {"float", "int", "long long", "bool"},
     .type_f64 = {"double", "int", "long long", "bool"},
@@ -46,7 +48,9 @@ static void print_parameters(const Emitter *e, const char *whole) {
     }
     for (uint32_t i = 0; i < e->parameters.list.count; i++) {
         const Parameter *parameter = &e->parameters.list.data[i];
-        bool size = strncmp(parameter->name, "kf_", 3) == 0;
+        size_t length = strlen(parameter->name);
+        bool inverse = length > 4 && strcmp(parameter->name + length - 4, "_div") == 0;
+        bool size = strncmp(parameter->name, "kf_", 3) == 0 && !inverse;
         emit_next(e->out, 1, "const %s %s", size ? whole : dtype_info(parameter->dtype)->cuda,
                   parameter->name);
     }
@@ -64,9 +68,12 @@ static void print_arguments(const Emitter *e) {
 static void print_get(const Emitter *e, const Access *access) {
     const char *type = language_type(CUDA, e->plan, value_kind(access->dtype));
     text_printf(e->out, "    const %s t%u = ", type, access->value);
-    if (access->dtype == DT_F16) text_printf(e->out, "k_from_f16(%s);\n", access->name);
-    else if (access->dtype == DT_BF16) text_printf(e->out, "k_from_bf16(%s);\n", access->name);
-    else text_printf(e->out, "%s%s;\n", access->name, access->dtype == DT_BOOL ? " != 0" : "");
+    if (access->dtype == DT_F16)
+        text_printf(e->out, "k_from_f16(%s);\n", access->name);
+    else if (access->dtype == DT_BF16)
+        text_printf(e->out, "k_from_bf16(%s);\n", access->name);
+    else
+        text_printf(e->out, "%s%s;\n", access->name, access->dtype == DT_BOOL ? " != 0" : "");
 }
 
 static void print_put(const Emitter *e, const Access *access) {
@@ -93,7 +100,8 @@ static void print_element(const Emitter *e) {
     for (uint32_t i = 0; i < e->parameters.list.count; i++) {
         const Parameter *parameter = &e->parameters.list.data[i];
         if (is_scalar(parameter))
-            emit_next(e->out, 1, "const %s %s", dtype_info(parameter->dtype)->cuda, parameter->name);
+            emit_next(e->out, 1, "const %s %s", dtype_info(parameter->dtype)->cuda,
+                      parameter->name);
     }
     text_add(e->out, ") {\n");
     for (uint32_t i = 0; i < e->plan->loads.count; i++) print_get(e, &e->plan->loads.data[i]);
@@ -111,7 +119,8 @@ static void print_scalar_arguments(const Emitter *e) {
 }
 
 /* "in_x[row * kf_cols + column]" */
-static void print_place(const Emitter *e, const Access *access, const char *row, const char *column) {
+static void print_place(const Emitter *e, const Access *access, const char *row,
+                        const char *column) {
     text_printf(e->out, "%s[", access->name);
     emit_offset(e->out, e->plan, access, row, column);
     text_add(e->out, "]");
@@ -120,18 +129,25 @@ static void print_place(const Emitter *e, const Access *access, const char *row,
 /* Tails, and pointers that no vector access may touch. */
 static void print_single(const Emitter *e) {
     bool line = e->plan->rank == 1;
-    text_add(e->out, "\n// The element with linear index i, alone: tails, and arrays without alignment.\n"
-                     "K_INLINE void k_single(");
+    text_add(e->out,
+             "\n// The element with linear index i, alone: tails, and arrays without alignment.\n"
+             "K_INLINE void k_single(");
     print_parameters(e, "k_index");
     text_add(e->out, ", const k_index i) {\n");
-    if (!line)
-        text_add(e->out, "    const k_index row = (k_count)i / (k_count)kf_cols, column = i - row * kf_cols;\n");
-    emit_coordinates(e->out, e->plan, "k_index", "row", 4);
+    if (!line) {
+        text_add(e->out, "    const k_index row = ");
+        emit_quotient(e->out, CUDA, "i", "kf_cols");
+        text_add(e->out, ", column = i - row * kf_cols;\n");
+    }
+    emit_coordinates(e->out, CUDA, e->plan, "row", 4);
     text_add(e->out, "    k_element(");
     for (uint32_t i = 0; i < access_count(e->plan); i++) {
         const Access *access = access_at(e->plan, i);
         emit_next(e->out, i, "%s[", access->name);
-        emit_offset(e->out, e->plan, access, "row", line ? "i" : "column");
+        if (access->class == ACCESS_DENSE)
+            text_add(e->out, "i");
+        else
+            emit_offset(e->out, e->plan, access, "row", line ? "i" : "column");
         text_add(e->out, "]");
     }
     print_scalar_arguments(e);
@@ -170,8 +186,8 @@ static Reach reach_in_line(const Plan *plan, const Access *access) {
 typedef Reach ReachOf(const Plan *plan, const Access *access);
 
 static void print_pack(const Emitter *e, const Access *access, const char *suffix, int indent) {
-    text_printf(e->out, "%*sk_pack<%s, __VEC__> %s_v%s;\n", indent, "", storage(access), access->name,
-                suffix);
+    text_printf(e->out, "%*sk_pack<%s, __VEC__> %s_v%s;\n", indent, "", storage(access),
+                access->name, suffix);
 }
 
 /* What a thread reads once. */
@@ -180,10 +196,11 @@ static void print_once(const Emitter *e, ReachOf *reach_of, int indent) {
         const Access *access = &e->plan->loads.data[i];
         Reach reach = reach_of(e->plan, access);
         if (reach == REACH_SCALAR)
-            text_printf(e->out, "%*sconst %s %s_v = %s[0];\n", indent, "", storage(access), access->name,
-                        access->name);
+            text_printf(e->out, "%*sconst %s %s_v = %s[0];\n", indent, "", storage(access),
+                        access->name, access->name);
         else if (reach == REACH_FIXED)
-            text_printf(e->out, "%*sconst k_pack<%s, __VEC__> %s_v = k_load<__VEC__>(%s + column);\n",
+            text_printf(e->out,
+                        "%*sconst k_pack<%s, __VEC__> %s_v = k_load<__VEC__>(%s + column);\n",
                         indent, "", storage(access), access->name, access->name);
     }
 }
@@ -196,19 +213,23 @@ static void print_flight(const Emitter *e, ReachOf *reach_of, int indent) {
         if (reach == REACH_VECTOR || reach == REACH_EACH)
             print_pack(e, access, "[__UNROLL__]", indent);
         else if (reach == REACH_ROW)
-            text_printf(e->out, "%*s%s %s_v[__UNROLL__];\n", indent, "", storage(access), access->name);
+            text_printf(e->out, "%*s%s %s_v[__UNROLL__];\n", indent, "", storage(access),
+                        access->name);
     }
 }
 
 /* Where a vector begins; `row` is NULL where the place is the linear index. */
-static void print_begin(const Emitter *e, const Access *access, const char *row, const char *column) {
+static void print_begin(const Emitter *e, const Access *access, const char *row,
+                        const char *column) {
     text_printf(e->out, "%s + ", access->name);
-    if (row) emit_offset(e->out, e->plan, access, row, column);
-    else text_add(e->out, column);
+    if (row)
+        emit_offset(e->out, e->plan, access, row, column);
+    else
+        text_add(e->out, column);
 }
 
-static void print_vector_load(const Emitter *e, const Access *access, const char *row, const char *column,
-                              int indent) {
+static void print_vector_load(const Emitter *e, const Access *access, const char *row,
+                              const char *column, int indent) {
     bool once = access->class == ACCESS_DENSE;
     text_printf(e->out, "%*s%s_v[u] = %s<__VEC__>(", indent, "", access->name,
                 once ? "k_load_once" : "k_load");
@@ -218,13 +239,15 @@ static void print_vector_load(const Emitter *e, const Access *access, const char
 
 /* The call for one element of the vectors of step u. */
 static void print_element_call(const Emitter *e, ReachOf *reach_of, int indent) {
-    text_printf(e->out, "#pragma unroll\n%*sfor (int j = 0; j < __VEC__; j++)\n%*sk_element(", indent, "",
-                indent + 4, "");
+    text_printf(e->out, "#pragma unroll\n%*sfor (int j = 0; j < __VEC__; j++)\n%*sk_element(",
+                indent, "", indent + 4, "");
     for (uint32_t i = 0; i < access_count(e->plan); i++) {
         const Access *access = access_at(e->plan, i);
         Reach reach = access_is_store(e->plan, i) ? REACH_FIXED : reach_of(e->plan, access);
-        static const char *const forms[] = {[REACH_VECTOR] = "[u].at[j]", [REACH_EACH] = "[u].at[j]",
-                                            [REACH_FIXED] = ".at[j]",     [REACH_ROW] = "[u]",
+        static const char *const forms[] = {[REACH_VECTOR] = "[u].at[j]",
+                                            [REACH_EACH] = "[u].at[j]",
+                                            [REACH_FIXED] = ".at[j]",
+                                            [REACH_ROW] = "[u]",
                                             [REACH_SCALAR] = ""};
         emit_next(e->out, i, "%s_v%s", access->name, forms[reach]);
     }
@@ -235,8 +258,8 @@ static void print_stores(const Emitter *e, const char *row, const char *column, 
     for (uint32_t i = 0; i < e->plan->stores.count; i++) {
         const Access *access = &e->plan->stores.data[i];
         if (access->class == ACCESS_STRIDED) {
-            text_printf(e->out, "#pragma unroll\n%*sfor (int j = 0; j < __VEC__; j++)\n%*s", indent, "",
-                        indent + 4, "");
+            text_printf(e->out, "#pragma unroll\n%*sfor (int j = 0; j < __VEC__; j++)\n%*s", indent,
+                        "", indent + 4, "");
             print_place(e, access, row, arena_printf(e->scratch, "(%s + j)", column));
             text_printf(e->out, " = %s_v.at[j];\n", access->name);
             continue;
@@ -254,7 +277,7 @@ static void print_compute(const Emitter *e, ReachOf *reach_of, int indent) {
 }
 
 static void print_function(const Emitter *e, const char *comment) {
-    text_printf(e->out, "\n%s\nK_INLINE void k_all(", comment);
+    text_printf(e->out, "\n%s\nK_INLINE void KF_ENTRY(k_all)(", comment);
     print_parameters(e, "k_index");
     text_add(e->out, ") {\n");
 }
@@ -272,7 +295,9 @@ static void print_row_loads(const Emitter *e) {
             text_add(e->out, ";\n");
         }
         if (reach == REACH_EACH) {
-            text_printf(e->out, "#pragma unroll\n                for (int j = 0; j < __VEC__; j++) %s_v[u].at[j] = ",
+            text_printf(e->out,
+                        "#pragma unroll\n                for (int j = 0; j < __VEC__; j++) "
+                        "%s_v[u].at[j] = ",
                         access->name);
             print_place(e, access, "row", "(column + j)");
             text_add(e->out, ";\n");
@@ -293,14 +318,15 @@ static void print_rows(const Emitter *e) {
              "    k_index column = ((k_index)blockIdx.x * blockDim.x + threadIdx.x) * __VEC__;\n"
              "    for (; column < kf_cols; column += right) {\n");
     print_once(e, reach_in_rows, 8);
-    text_add(e->out, "        k_index top = (k_index)blockIdx.y * blockDim.y * __UNROLL__ + threadIdx.y;\n"
-                     "        for (; top < kf_rows; top += down) {\n");
+    text_add(e->out,
+             "        k_index top = (k_index)blockIdx.y * blockDim.y * __UNROLL__ + threadIdx.y;\n"
+             "        for (; top < kf_rows; top += down) {\n");
     print_flight(e, reach_in_rows, 12);
     text_add(e->out, row_step);
-    emit_coordinates(e->out, e->plan, "k_index", "row", 16);
+    emit_coordinates(e->out, CUDA, e->plan, "row", 16);
     print_row_loads(e);
     text_printf(e->out, "            }\n%s", row_step);
-    emit_coordinates(e->out, e->plan, "k_index", "row", 16);
+    emit_coordinates(e->out, CUDA, e->plan, "row", 16);
     print_compute(e, reach_in_rows, 16);
     print_stores(e, "row", "column", 16);
     text_add(e->out, "            }\n        }\n    }\n}\n");
@@ -308,24 +334,41 @@ static void print_rows(const Emitter *e) {
 
 /* --- linear */
 
+/* Coordinates of the vector's first element. */
 static void print_line_start(const Emitter *e) {
     uint32_t inner = e->plan->rank - 1;
-    if (e->plan->rank == 1) return;
-    text_printf(e->out, "            k_index row = (k_count)i / (k_count)kf_cols, i%u = i - row * kf_cols;\n", inner);
-    for (uint32_t axis = inner - 1; axis > 0; axis--)
-        text_printf(e->out, "            k_index i%u = row %% kf_e%u;\n            row /= kf_e%u;\n", axis, axis, axis);
+    text_add(e->out, "            k_index row = ");
+    emit_quotient(e->out, CUDA, "i", "kf_cols");
+    text_printf(e->out, ", i%u = i - row * kf_cols;\n", inner);
+    for (uint32_t axis = inner - 1; axis > 0; axis--) {
+        text_printf(e->out, "            k_index i%u = row;\n            row = ", axis);
+        emit_quotient(e->out, CUDA, "row", arena_printf(e->scratch, "kf_e%u", axis));
+        text_printf(e->out, ";\n            i%u -= row * kf_e%u;\n", axis, axis);
+    }
     text_add(e->out, "            k_index i0 = row;\n");
 }
 
 /* The next element's coordinates. */
 static void print_line_next(const Emitter *e) {
     uint32_t inner = e->plan->rank - 1;
-    if (e->plan->rank == 1) return;
-    for (uint32_t axis = inner; axis > 0; axis--)
-        text_printf(e->out, "                if (++i%u < %s%s) continue;\n                i%u = 0;\n", axis,
-                    axis == inner ? "kf_cols" : "kf_e",
-                    axis == inner ? "" : arena_printf(e->scratch, "%u", axis), axis);
-    text_add(e->out, "                i0++;\n");
+    text_printf(e->out, "                    if (++i%u < kf_cols) continue;\n", inner);
+    for (uint32_t axis = inner - 1; axis > 0; axis--)
+        text_printf(e->out,
+                    "                    i%u = 0;\n"
+                    "                    if (++i%u < kf_e%u) continue;\n",
+                    axis + 1, axis, axis);
+    text_add(e->out, "                    i1 = 0;\n                    i0++;\n");
+}
+
+static void print_line_elements(const Emitter *e, const char *column, int indent) {
+    text_printf(e->out, "#pragma unroll\n%*sfor (int j = 0; j < __VEC__; j++) {\n", indent, "");
+    for (uint32_t i = 0; i < e->plan->loads.count; i++) {
+        const Access *access = &e->plan->loads.data[i];
+        if (reach_in_line(e->plan, access) != REACH_EACH) continue;
+        text_printf(e->out, "%*s%s_v[u].at[j] = ", indent + 4, "", access->name);
+        print_place(e, access, "i0", column);
+        text_add(e->out, ";\n");
+    }
 }
 
 static bool any_each(const Plan *plan) {
@@ -334,27 +377,29 @@ static bool any_each(const Plan *plan) {
     return false;
 }
 
-/* Element by element, over the ends of rows. */
+/* Element by element. Most vectors lie inside one row: they need not look for its end. */
 static void print_line_each(const Emitter *e) {
+    const char *column = arena_printf(e->scratch, "i%u", e->plan->rank - 1);
     if (!any_each(e->plan)) return;
-    const char *column = e->plan->rank == 1 ? "(i + j)" : arena_printf(e->scratch, "i%u", e->plan->rank - 1);
-    print_line_start(e);
-    text_add(e->out, "#pragma unroll\n            for (int j = 0; j < __VEC__; j++) {\n");
-    for (uint32_t i = 0; i < e->plan->loads.count; i++) {
-        const Access *access = &e->plan->loads.data[i];
-        if (reach_in_line(e->plan, access) != REACH_EACH) continue;
-        text_printf(e->out, "                %s_v[u].at[j] = ", access->name);
-        print_place(e, access, "i0", column);
-        text_add(e->out, ";\n");
+    if (e->plan->rank == 1) {
+        print_line_elements(e, "(i + j)", 12);
+        text_add(e->out, "            }\n");
+        return;
     }
+    print_line_start(e);
+    text_printf(e->out, "            if (__VEC__ == 1 || %s + __VEC__ <= kf_cols) {\n", column);
+    print_line_elements(e, arena_printf(e->scratch, "(%s + j)", column), 16);
+    text_add(e->out, "                }\n            } else {\n");
+    print_line_elements(e, column, 16);
     print_line_next(e);
-    text_add(e->out, "            }\n");
+    text_add(e->out, "                }\n            }\n");
 }
 
 static void print_line_loads(const Emitter *e) {
     for (uint32_t i = 0; i < e->plan->loads.count; i++) {
         const Access *access = &e->plan->loads.data[i];
-        if (reach_in_line(e->plan, access) == REACH_VECTOR) print_vector_load(e, access, NULL, "i", 12);
+        if (reach_in_line(e->plan, access) == REACH_VECTOR)
+            print_vector_load(e, access, NULL, "i", 12);
     }
     print_line_each(e);
 }
@@ -370,20 +415,25 @@ static const char *total(const Plan *plan) {
 
 static void print_tail(const Emitter *e) {
     if (e->vec == 1) return;
-    text_add(e->out, "    const k_index i = vectors * __VEC__ + (k_index)blockIdx.x * __BLOCK__ + threadIdx.x;\n"
-                     "    if (__VEC__ > 1 && i < n) k_single(");
+    text_add(
+        e->out,
+        "    const k_index i = vectors * __VEC__ + (k_index)blockIdx.x * __BLOCK__ + threadIdx.x;\n"
+        "    if (__VEC__ > 1 && i < n) k_single(");
     print_arguments(e);
     text_add(e->out, ", i);\n");
 }
 
 static void print_line(const Emitter *e) {
     print_function(e, "// Vectors along the linear index; rows end where they will.");
-    text_printf(e->out,
-                "    const k_index n = %s, vectors = n / __VEC__;\n"
-                "    k_index first = (k_index)blockIdx.x * (__BLOCK__ * __UNROLL__) + threadIdx.x;\n",
-                total(e->plan));
+    text_printf(
+        e->out,
+        "    const k_index n = %s, vectors = n / __VEC__;\n"
+        "    k_index first = (k_index)blockIdx.x * (__BLOCK__ * __UNROLL__) + threadIdx.x;\n",
+        total(e->plan));
     print_once(e, reach_in_line, 4);
-    text_add(e->out, "    for (; first < vectors; first += (k_index)gridDim.x * (__BLOCK__ * __UNROLL__)) {\n");
+    text_add(
+        e->out,
+        "    for (; first < vectors; first += (k_index)gridDim.x * (__BLOCK__ * __UNROLL__)) {\n");
     print_flight(e, reach_in_line, 8);
     text_add(e->out, line_step);
     print_line_loads(e);
@@ -398,17 +448,19 @@ static void print_line(const Emitter *e) {
 /* --- entries */
 
 static void print_entry(const Emitter *e) {
-    text_printf(e->out, "\nextern \"C\" __global__ void __launch_bounds__(__BLOCK__)\nKF_ENTRY(%s)(",
+    text_printf(e->out,
+                "\nextern \"C\" __global__ void __launch_bounds__(__BLOCK__)\nKF_ENTRY(%s)(",
                 e->plan->name);
     print_parameters(e, "long long");
-    text_add(e->out, ") {\n    k_all(");
+    text_add(e->out, ") {\n    KF_ENTRY(k_all)(");
     print_arguments(e);
     text_add(e->out, ");\n}\n");
 }
 
 static void print_twin(const Emitter *e) {
-    text_printf(e->out, "\n// The same for arrays aligned to no more than an element.\n"
-                        "extern \"C\" __global__ void KF_ENTRY(%s_scalar)(",
+    text_printf(e->out,
+                "\n// The same for arrays aligned to no more than an element.\n"
+                "extern \"C\" __global__ void KF_ENTRY(%s_scalar)(",
                 e->plan->name);
     print_parameters(e, "long long");
     text_printf(e->out,
@@ -446,7 +498,8 @@ static void element_bytes(const Plan *plan, uint32_t *widest, uint32_t *narrowes
 /* Bytes that one element brings into registers. */
 static uint32_t flight_bytes(const Plan *plan) {
     uint32_t bytes = 0;
-    for (uint32_t i = 0; i < plan->loads.count; i++) bytes += dtype_info(plan->loads.data[i].dtype)->bytes;
+    for (uint32_t i = 0; i < plan->loads.count; i++)
+        bytes += dtype_info(plan->loads.data[i].dtype)->bytes;
     return bytes ? bytes : 1;
 }
 
@@ -461,7 +514,8 @@ static KnobText vec_knob(const Plan *plan) {
     while (first > 1 && first * flight_bytes(plan) > FLIGHT_BYTES) first /= 2;
     knob.values[knob.count++] = first;
     for (uint32_t vec = VECTOR_BYTES / narrowest; vec >= 1; vec /= 2)
-        if (vec != first && vec * flight_bytes(plan) <= FLIGHT_BYTES) knob.values[knob.count++] = vec;
+        if (vec != first && vec * flight_bytes(plan) <= FLIGHT_BYTES)
+            knob.values[knob.count++] = vec;
     return knob;
 }
 
@@ -475,7 +529,7 @@ static uint32_t choose_knobs(const Plan *plan, KnobText knobs[5]) {
     int64_t vec = knobs[0].values[0];
     knobs[count++] = (KnobText){"BLOCK", {128, 256, 512, 1024}, 4};
     knobs[count++] = (KnobText){"UNROLL", {1, 2, 4}, is_big(plan) ? 1 : 3};
-    knobs[count++] = (KnobText){"GRID", {0, 4, 8, 16}, 4};
+    knobs[count++] = (KnobText){"GRID", {0, 8, 16}, 3};
     bool rows = plan->rank >= 2, line = has_line(plan), first = rows_of_vectors(plan, vec);
     if (rows && line) knobs[count++] = (KnobText){"INDEX", {first, !first}, 2};
     return count;
@@ -485,12 +539,14 @@ static uint32_t choose_knobs(const Plan *plan, KnobText knobs[5]) {
 
 static void print_divisible(const Emitter *e) {
     if (e->plan->rank < 2) return;
-    text_printf(e->out, "//! require  %skf_cols %% __VEC__ == 0", has_line(e->plan) ? "__INDEX__ == 0 || " : "");
+    text_printf(e->out, "//! require  %skf_cols %% __VEC__ == 0",
+                has_line(e->plan) ? "__INDEX__ == 0 || " : "");
     for (uint32_t i = 0; i < access_count(e->plan); i++) {
         const Access *access = access_at(e->plan, i);
         for (uint32_t axis = 0; access->class == ACCESS_ROWS && axis + 1 < e->plan->rank; axis++)
             if (plan_stride_given(e->plan, access, axis))
-                text_printf(e->out, " && %s %% __VEC__ == 0", plan_stride_name(e->scratch, access, axis));
+                text_printf(e->out, " && %s %% __VEC__ == 0",
+                            plan_stride_name(e->scratch, access, axis));
     }
     text_add(e->out, "\n");
 }
@@ -500,16 +556,21 @@ static void print_launch(const Emitter *e) {
     Arena *a = e->scratch;
     const char *wide = "max(1, ceildiv(kf_cols, __VEC__))";
     const char *grid_x = "ceildiv(kf_cols, __VEC__ * __BLOCK__)";
-    const char *down = arena_printf(a, "ceildiv(kf_rows, __UNROLL__ * max(1, __BLOCK__ // %s))", wide);
-    const char *grid_y = arena_printf(a, "min(65535, __GRID__ ? min(%s, ceildiv(sms * __GRID__, max(1, %s))) : %s)",
-                                      down, grid_x, down);
-    const char *tiles = arena_printf(a, "ceildiv(%s, __VEC__ * __BLOCK__ * __UNROLL__)", total(e->plan));
+    const char *down =
+        arena_printf(a, "ceildiv(kf_rows, __UNROLL__ * max(1, __BLOCK__ // %s))", wide);
+    const char *grid_y =
+        arena_printf(a, "min(65535, __GRID__ ? min(%s, ceildiv(sms * __GRID__, max(1, %s))) : %s)",
+                     down, grid_x, down);
+    const char *tiles =
+        arena_printf(a, "ceildiv(%s, __VEC__ * __BLOCK__ * __UNROLL__)", total(e->plan));
     const char *line = arena_printf(a, "min(%s, __GRID__ ? sms * __GRID__ : 2147483647)", tiles);
     const char *x = arena_printf(a, "min(__BLOCK__, %s)", wide);
     const char *y = arena_printf(a, "max(1, __BLOCK__ // %s)", wide);
     text_add(e->out, "//! launch   grid = ");
-    if (e->plan->rank == 1) text_printf(e->out, "%s  block = __BLOCK__", line);
-    else if (!has_line(e->plan)) text_printf(e->out, "%s, %s  block = %s, %s", grid_x, grid_y, x, y);
+    if (e->plan->rank == 1)
+        text_printf(e->out, "%s  block = __BLOCK__", line);
+    else if (!has_line(e->plan))
+        text_printf(e->out, "%s, %s  block = %s, %s", grid_x, grid_y, x, y);
     else
         text_printf(e->out,
                     "__INDEX__ ? %s : %s, __INDEX__ ? %s : 1"
@@ -523,7 +584,9 @@ static void print_launch(const Emitter *e) {
 static void print_rules(const Emitter *e) {
     print_divisible(e);
     text_printf(e->out, "//! prefer   __VEC__ * __UNROLL__ * %u <= 256\n", flight_bytes(e->plan));
-    text_printf(e->out, "//! prefer   __VEC__ * __UNROLL__ == 1 || __VEC__ * __UNROLL__ * __BLOCK__ * sms <= 2 * %s\n",
+    text_printf(e->out,
+                "//! prefer   __VEC__ * __UNROLL__ == 1 || __VEC__ * __UNROLL__ * __BLOCK__ * sms "
+                "<= 2 * %s\n",
                 total(e->plan));
     print_launch(e);
 }
@@ -534,6 +597,7 @@ static void print_code(const Emitter *e) {
     bool rows = e->plan->rank >= 2, line = has_line(e->plan);
     print_element(e);
     if (e->vec > 1) print_single(e);
+    text_add(e->out, SHARED_END);
     if (rows && line) text_add(e->out, "\n#if __INDEX__ == 1");
     if (rows) print_rows(e);
     if (rows && line) text_add(e->out, "#else");
@@ -544,10 +608,10 @@ static void print_code(const Emitter *e) {
 }
 
 static void print_types(const Emitter *e) {
-    bool wide = e->plan->index64;
-    text_printf(e->out, "#define K_F64 %d\n", e->plan->compute == DT_F64);
-    text_printf(e->out, "typedef %s k_index; // reaches every byte of every array\ntypedef unsigned %s k_count;\n",
-                wide ? "long long" : "int", wide ? "long long" : "int");
+    text_printf(e->out, SHARED_BEGIN "#define K_F64 %d\n#define K_INDEX64 %d\n",
+                e->plan->compute == DT_F64, e->plan->index64);
+    text_printf(e->out, "typedef %s k_index; // reaches every byte of every array\n",
+                e->plan->index64 ? "long long" : "int");
 }
 
 const Template *emit_cuda(Arena *arena, const Plan *plan) {
@@ -557,16 +621,16 @@ const Template *emit_cuda(Arena *arena, const Plan *plan) {
     Emitter e = {.plan = plan, .out = &code, .scratch = arena_open()};
     for (uint32_t i = 0; i < knobs[0].count; i++)
         if (knobs[0].values[i] > e.vec) e.vec = knobs[0].values[i];
-    e.parameters = language_parameters(plan, e.scratch);
+    e.parameters = language_parameters(CUDA, plan, e.scratch);
     print_code(&e);
     e.out = &text;
-    emit_head(&text, plan, knobs, count);
+    emit_head(&text, CUDA, plan, knobs, count);
     print_rules(&e);
     emit_defaults(&text, plan, knobs, count);
     print_types(&e);
     emit_prelude(&text, CUDA, text_string(&code));
     text_add(&text, text_string(&code));
-    const Template *template = emit_finish(arena, plan, CUDA, &text);
+    const Template *template = emit_finish(arena, plan->name, CUDA->name, &text);
     text_free(&text);
     text_free(&code);
     arena_close(e.scratch);

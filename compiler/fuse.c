@@ -54,3 +54,20 @@ Groups fuse(Arena *arena, const Ir *ir) {
     arena_close(scratch);
     return groups;
 }
+
+Ir *fuse_part(Arena *arena, const Ir *ir, const Group *group) {
+    Ir part = *ir;
+    part.outputs.data = arena_array(arena, IrOutput, group->outputs.count);
+    part.outputs.count = group->outputs.count;
+    part.inputs.data = arena_array(arena, IrInput, ir->inputs.count);
+    for (uint32_t i = 0; i < ir->inputs.count; i++) {
+        part.inputs.data[i] = ir->inputs.data[i];
+        part.inputs.data[i].updated_by = -1;
+    }
+    for (uint32_t i = 0; i < group->outputs.count; i++) {
+        part.outputs.data[i] = ir->outputs.data[group->outputs.data[i]];
+        if (part.outputs.data[i].updates >= 0)
+            part.inputs.data[part.outputs.data[i].updates].updated_by = (int32_t)i;
+    }
+    return ir_copy(arena, &part, true);
+}

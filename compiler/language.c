@@ -24,12 +24,21 @@ bool access_is_store(const Plan *plan, uint32_t i) {
     return i >= plan->loads.count;
 }
 
-Parameters language_parameters(const Plan *plan, Arena *arena) {
+/* The reciprocal of an extent that indices are divided by. */
+static bool divides_by(const EmitLanguage *language, const char *size) {
+    return language->divides && strcmp(size, "kf_n") != 0 && strcmp(size, "kf_rows") != 0;
+}
+
+Parameters language_parameters(const EmitLanguage *language, const Plan *plan, Arena *arena) {
     Parameters parameters = {0};
     const char *sizes[RANK_MAX + 1];
     uint32_t count = plan_sizes(plan, arena, sizes);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         array_push(arena, &parameters.list, (Parameter){sizes[i], DT_I64});
+        if (divides_by(language, sizes[i]))
+            array_push(arena, &parameters.list,
+                       (Parameter){arena_printf(arena, "%s_div", sizes[i]), DT_I64});
+    }
     for (uint32_t i = 0; i < access_count(plan); i++) {
         const Access *access = access_at(plan, i);
         for (uint32_t axis = 0; axis < plan->rank; axis++)
@@ -52,17 +61,28 @@ static bool walks_outer(const Plan *plan, const Access *access) {
     return false;
 }
 
-void emit_coordinates(Text *out, const Plan *plan, const char *type, const char *row, int indent) {
+void emit_quotient(Text *out, const EmitLanguage *language, const char *a, const char *b) {
+    if (language->divides)
+        text_printf(out, "k_divide(%s, %s, %s_div)", a, b, b);
+    else
+        text_printf(out, "%s / %s", a, b);
+}
+
+void emit_coordinates(Text *out, const EmitLanguage *language, const Plan *plan, const char *row,
+                      int indent) {
     bool needed = false;
+    Arena *scratch = arena_open();
     for (uint32_t i = 0; i < access_count(plan); i++)
         needed |= walks_outer(plan, access_at(plan, i));
-    if (!needed || plan->rank < 2) return;
-    for (uint32_t axis = plan->rank - 2; axis > 0; axis--) {
-        text_printf(out, "%*sconst %s i%u = %s %% kf_e%u, r%u = %s / kf_e%u;\n", indent, "", type,
-                    axis, row, axis, axis, row, axis);
-        row = (const char *[]){"r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7"}[axis];
+    for (uint32_t axis = plan->rank - 2; needed && plan->rank >= 2 && axis > 0; axis--) {
+        text_printf(out, "%*sconst %s r%u = ", indent, "", language->index, axis);
+        emit_quotient(out, language, row, arena_printf(scratch, "kf_e%u", axis));
+        text_printf(out, ", i%u = %s - r%u * kf_e%u;\n", axis, row, axis, axis);
+        row = arena_printf(scratch, "r%u", axis);
     }
-    text_printf(out, "%*sconst %s i0 = %s;\n", indent, "", type, row);
+    if (needed && plan->rank >= 2)
+        text_printf(out, "%*sconst %s i0 = %s;\n", indent, "", language->index, row);
+    arena_close(scratch);
 }
 
 static void add_term(Text *out, size_t begin, const char *index, const char *stride) {
@@ -91,16 +111,19 @@ void emit_offset(Text *out, const Plan *plan, const Access *access, const char *
 
 /* --- lists */
 
-enum { LINE_FULL = 84 };
+enum { LINE_COLUMNS = 100 };
 
 void emit_next(Text *out, uint32_t i, const char *format, ...) {
+    Text item = {0};
     size_t line = 0;
-    while (line < out->length && out->data[out->length - 1 - line] != '\n') line++;
-    if (i > 0) text_add(out, line > LINE_FULL ? ",\n    " : ", ");
     va_list args;
     va_start(args, format);
-    text_vprintf(out, format, args);
+    text_vprintf(&item, format, args);
     va_end(args);
+    while (line < out->length && out->data[out->length - 1 - line] != '\n') line++;
+    if (i > 0) text_add(out, line + item.length > LINE_COLUMNS - 6 ? ",\n        " : ", ");
+    text_add(out, text_string(&item));
+    text_free(&item);
 }
 
 /* --- header and defaults */
@@ -118,9 +141,9 @@ static void print_array(Text *out, const Plan *plan, const Access *access, const
                 dtype_name(access->dtype));
 }
 
-static void print_args(Text *out, const Plan *plan) {
+static void print_args(Text *out, const EmitLanguage *language, const Plan *plan) {
     Arena *scratch = arena_open();
-    Parameters parameters = language_parameters(plan, scratch);
+    Parameters parameters = language_parameters(language, plan, scratch);
     text_add(out, "//! args    ");
     for (uint32_t i = 0; i < access_count(plan); i++)
         text_printf(out, " %s", access_at(plan, i)->name);
@@ -130,11 +153,12 @@ static void print_args(Text *out, const Plan *plan) {
     arena_close(scratch);
 }
 
-void emit_head(Text *out, const Plan *plan, const KnobText *knobs, uint32_t count) {
+void emit_head(Text *out, const EmitLanguage *language, const Plan *plan, const KnobText *knobs,
+               uint32_t count) {
     text_printf(out, "//! kernel   %s\n", plan->name);
     for (uint32_t i = 0; i < access_count(plan); i++)
         print_array(out, plan, access_at(plan, i), access_is_store(plan, i) ? "output" : "input");
-    print_args(out, plan);
+    print_args(out, language, plan);
     for (uint32_t i = 0; i < count; i++) {
         text_printf(out, "//! knob     __%s__", knobs[i].label);
         for (uint32_t k = 0; k < knobs[i].count; k++)
@@ -200,7 +224,7 @@ static bool wanted(const char *section, const char *text) {
     return false;
 }
 
-static const char *find_text(const char *path) {
+const char *emit_text(const char *path) {
     for (const Embed *embed = registry_texts; embed->path; embed++)
         if (strcmp(embed->path, path) == 0) return embed->text;
     abort();
@@ -220,7 +244,7 @@ static uint32_t find_sections(const char *prelude, const char *sections[SECTIONS
 }
 
 void emit_prelude(Text *out, const EmitLanguage *language, const char *body) {
-    const char *prelude = find_text(language->prelude), *sections[SECTIONS + 1];
+    const char *prelude = emit_text(language->prelude), *sections[SECTIONS + 1];
     uint32_t count = find_sections(prelude, sections);
     bool chosen[SECTIONS] = {false};
     Text text = {0};
@@ -239,12 +263,12 @@ void emit_prelude(Text *out, const EmitLanguage *language, const char *body) {
     }
 }
 
-const Template *emit_finish(Arena *arena, const Plan *plan, const EmitLanguage *language,
+const Template *emit_finish(Arena *arena, const char *name, const char *language,
                             const Text *text) {
-    const char *name = arena_printf(arena, "<%s>", plan->name);
     Diags diags = {.arena = arena};
-    const Source *source = source_new(arena, name, text_string(text), text->length);
-    const Template *template = template_parse(arena, source, language->name, &diags);
+    const char *title = arena_printf(arena, "<%s>", name);
+    const Source *source = source_new(arena, title, text_string(text), text->length);
+    const Template *template = template_parse(arena, source, language, &diags);
     if (template) return template;
     Text message = {0};
     diags_print(&message, &diags);

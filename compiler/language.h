@@ -13,6 +13,8 @@ ValueKind value_kind(DType type);
 struct EmitLanguage {
     const char *name;                  /* "cuda", "c" */
     const char *prelude;               /* path of the helpers, see emit_prelude */
+    const char *index;                 /* type of sizes, strides and offsets */
+    bool divides;                      /* by multiplying with an extent's reciprocal */
     bool vector;                       /* a value is many elements: no ?: && || ! on it */
     const char *type_f32[VALUE_KINDS]; /* a value's type where the compute type is f32 */
     const char *type_f64[VALUE_KINDS];
@@ -38,10 +40,13 @@ typedef struct Parameter {
 typedef struct Parameters {
     ARRAY(Parameter) list;
 } Parameters;
-Parameters language_parameters(const Plan *plan, Arena *arena);
+Parameters language_parameters(const EmitLanguage *language, const Plan *plan, Arena *arena);
 
+/* "a / b", for an extent b; by the fastest way the language has. */
+void emit_quotient(Text *out, const EmitLanguage *language, const char *a, const char *b);
 /* Coordinates i0 i1 … of all axes but the last, from `row`; nothing if no array needs them. */
-void emit_coordinates(Text *out, const Plan *plan, const char *type, const char *row, int indent);
+void emit_coordinates(Text *out, const EmitLanguage *language, const Plan *plan, const char *row,
+                      int indent);
 /* Where the array's element (row, column) lies: "row * kf_cols + column", "i0 * kf_in_x_s0 +
  * column". */
 void emit_offset(Text *out, const Plan *plan, const Access *access, const char *row,
@@ -59,16 +64,21 @@ typedef struct KnobText {
 } KnobText;
 
 /* "//! …" lines for kernel, arrays, args and knobs. */
-void emit_head(Text *out, const Plan *plan, const KnobText *knobs, uint32_t count);
+void emit_head(Text *out, const EmitLanguage *language, const Plan *plan, const KnobText *knobs,
+               uint32_t count);
 /* The canonical program in a comment, "#define __VEC__ 4" for every knob unless defined, KF_ENTRY:
  * the file compiles alone. */
 void emit_defaults(Text *out, const Plan *plan, const KnobText *knobs, uint32_t count);
+/* What does not depend on knobs stands once in a unit of several points; the rest is named by KF_ENTRY. */
+#define SHARED_BEGIN "\n#ifndef K_SHARED\n#define K_SHARED\n"
+#define SHARED_END "#endif\n"
 /* Helpers that `body` names, from the language's prelude: what stands before its first line "//@
  * NAME…" always, then every section one of whose names occurs in the body or in a later chosen
  * section. */
 void emit_prelude(Text *out, const EmitLanguage *language, const char *body);
+/* The text of an embedded file of registry/templates/. */
+const char *emit_text(const char *path);
 /* The finished text as a template; a header that does not parse is our bug. */
-const Template *emit_finish(Arena *arena, const Plan *plan, const EmitLanguage *language,
-                            const Text *text);
+const Template *emit_finish(Arena *arena, const char *name, const char *language, const Text *text);
 
 #endif

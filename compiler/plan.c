@@ -36,6 +36,16 @@ static bool *mark_params(Arena *scratch, const Ir *ir) {
     return depends;
 }
 
+enum { NAME_SHOWN = 200 };
+
+/* A private name for the user's, as a header's names may be long: the number tells cut ones apart.
+ */
+static const char *private_name(Arena *arena, const char *prefix, uint32_t number,
+                                const char *name) {
+    if (strlen(name) <= NAME_SHOWN) return arena_printf(arena, "%s_%s", prefix, name);
+    return arena_printf(arena, "%s%u_%.*s", prefix, number, NAME_SHOWN, name);
+}
+
 static void add_load(Arena *arena, Plan *plan, Value value) {
     bool transposed;
     Value source = input_behind(plan->ir, value, &transposed);
@@ -44,7 +54,7 @@ static void add_load(Arena *arena, Plan *plan, Value value) {
     for (uint32_t i = 0; i < plan->loads.count; i++)
         if (plan->loads.data[i].value == value) return;
     Access access = {
-        .name = arena_printf(arena, transposed ? "inT_%s" : "in_%s", input->name),
+        .name = private_name(arena, transposed ? "inT" : "in", slot, input->name),
         .user = input->name,
         .dtype = input->type.dtype,
         .slot = slot,
@@ -63,7 +73,7 @@ static void add_scalar(Arena *arena, Plan *plan, Value value) {
     const IrNode *node = ir_node(plan->ir, value), *weak = ir_node(plan->ir, node->arg[0]);
     const char *name = arena_printf(arena, "s_%u", value);
     if (weak->op == IR_PARAM)
-        name = arena_printf(arena, "s_%s", plan->ir->params.data[weak->index].name);
+        name = private_name(arena, "s", weak->index, plan->ir->params.data[weak->index].name);
     for (uint32_t i = 0; i < plan->scalars.count; i++) /* the same param as another type */
         if (strcmp(plan->scalars.data[i].name, name) == 0)
             name = arena_printf(arena, "s_%u", value);
@@ -112,7 +122,7 @@ static void collect_stores(Arena *arena, Plan *plan, const uint32_t *slots, uint
     for (uint32_t i = 0; i < count; i++) {
         const IrOutput *output = &plan->ir->outputs.data[slots[i]];
         Access access = {
-            .name = arena_printf(arena, "out_%s", output->name),
+            .name = private_name(arena, "out", slots[i], output->name),
             .user = output->name,
             .dtype = output->type.dtype,
             .slot = slots[i],
@@ -320,25 +330,48 @@ const char *plan_stride_name(Arena *arena, const Access *access, uint32_t axis) 
     return arena_printf(arena, "kf_%s_s%u", access->name, axis);
 }
 
+/* (multiplier | shift << 32): i / divisor is (i * multiplier) >> shift for all i below 2^31, because the
+ * multiplier is 2^shift / divisor, rounded up, by an error of at most divisor, and divisor <= 2^(shift-31). */
+static int64_t reciprocal(int64_t divisor) {
+    uint32_t shift = 31;
+    if (divisor <= 0 || divisor > INT32_MAX)
+        return 0; /* then indices are 64 bits and divided as usual */
+    while ((int64_t)1 << (shift - 31) < divisor) shift++;
+    uint64_t multiplier = ((uint64_t)1 << shift) / (uint64_t)divisor + 1;
+    return (int64_t)(multiplier | (uint64_t)shift << 32);
+}
+
+typedef struct BindingList {
+    ARRAY(Binding) list;
+} BindingList;
+
+static void bind_extent(Arena *arena, BindingList *out, const char *name, int64_t extent) {
+    const char *inverse = arena_printf(arena, "%s_div", name);
+    array_push(arena, &out->list, (Binding){name, extent});
+    array_push(arena, &out->list, (Binding){inverse, reciprocal(extent)});
+}
+
+static void bind_strides(Arena *arena, BindingList *out, const Plan *plan, const Access *access) {
+    for (uint32_t axis = 0; axis < plan->rank; axis++) {
+        if (!plan_stride_given(plan, access, axis)) continue;
+        const char *name = plan_stride_name(arena, access, axis);
+        array_push(arena, &out->list, (Binding){name, access->stride[axis]});
+    }
+}
+
 static void bind(Arena *arena, Plan *plan) {
-    ARRAY(Binding) list = {0};
+    BindingList out = {0};
     int64_t cols = plan->extent[plan->rank - 1];
-    array_push(arena, &list, (Binding){"kf_n", plan->count});
+    array_push(arena, &out.list, (Binding){"kf_n", plan->count});
     if (plan->rank >= 2) {
-        array_push(arena, &list, (Binding){"kf_rows", cols == 0 ? 0 : plan->count / cols});
-        array_push(arena, &list, (Binding){"kf_cols", cols});
+        array_push(arena, &out.list, (Binding){"kf_rows", cols == 0 ? 0 : plan->count / cols});
+        bind_extent(arena, &out, "kf_cols", cols);
     }
     for (uint32_t axis = 1; axis + 1 < plan->rank; axis++)
-        array_push(arena, &list,
-                   (Binding){arena_printf(arena, "kf_e%u", axis), plan->extent[axis]});
-    for (uint32_t i = 0; i < access_count(plan); i++) {
-        const Access *access = access_at(plan, i);
-        for (uint32_t axis = 0; axis < plan->rank; axis++)
-            if (plan_stride_given(plan, access, axis))
-                array_push(arena, &list,
-                           (Binding){plan_stride_name(arena, access, axis), access->stride[axis]});
-    }
-    plan->bindings = (Bindings){list.data, list.count};
+        bind_extent(arena, &out, arena_printf(arena, "kf_e%u", axis), plan->extent[axis]);
+    for (uint32_t i = 0; i < access_count(plan); i++)
+        bind_strides(arena, &out, plan, access_at(plan, i));
+    plan->bindings = (Bindings){out.list.data, out.list.count};
 }
 
 /* --- the stage */

@@ -86,7 +86,7 @@ static void line_winner(Text *out, const Report *r) {
     if (*r->partition) text_printf(out, "   %s", r->partition);
     if (r->registers > 0)
         text_printf(out, "      %d registers, %s", (int)r->registers,
-                    r->spills > 0 ? "with spills" : "no spills");
+                    r->spills == 0 ? "no spills" : "some in local memory");
     if (*r->tie) text_printf(out, "   (tie with %s, %.1f %%)", r->tie, r->tie_percent);
     text_add(out, "\n");
 }

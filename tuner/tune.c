@@ -132,7 +132,7 @@ bool tune(Arena *arena, const TuneProblem *problem, const TuneOptions *options, 
           Why *why) {
     Tuning t = {
         .arena = arena, .problem = problem, .options = options, .tuned = tuned, .began = now()};
-    *tuned = (Tuned){.winner = -1, .tie = -1};
+    *tuned = (Tuned){.winner = -1, .tie = -1, .roof = -1};
     tuned->companions = arena_array(arena, Result, problem->companion_count + 1);
     t.companion_binaries = arena_array(arena, Binary *, problem->companion_count + 1);
     t.companion_missing = arena_array(arena, uint32_t, problem->companion_count + 1);

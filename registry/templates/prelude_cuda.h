@@ -188,6 +188,16 @@ K_INLINE double k_round_f32(double x) {
     return (double)(float)x;
 }
 
+//@ k_divide
+// i / extent, not negative, by a multiplication with the extent's reciprocal; 64-bit indices are divided.
+K_INLINE k_index k_divide(k_index i, k_index extent, long long reciprocal) {
+#if K_INDEX64
+    return (unsigned long long)i / (unsigned long long)extent;
+#else
+    return (unsigned long long)(unsigned int)i * (unsigned int)reciprocal >> (reciprocal >> 32);
+#endif
+}
+
 //@ k_pack
 // N elements that travel together, in 16-byte pieces where there are as many.
 template <typename T, int N> struct k_pack {

@@ -49,7 +49,10 @@ static Kernel *compile(const Template *template, const Point *point, void **libr
     snprintf(path + strlen(path), 8, ".so");
     *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!*library) fail_msg("%s", dlerror());
-    return (Kernel *)dlsym(*library, template->launches.data[0].entry);
+    void *symbol = dlsym(*library, template->launches.data[0].entry);
+    Kernel *kernel;
+    memcpy(&kernel, &symbol, sizeof kernel);
+    return kernel;
 }
 
 /* --- data */

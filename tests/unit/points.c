@@ -109,7 +109,9 @@ static void run_all(Subject *s) {
                                    4096, 0, &indices);
     Point unit[UNIT];
     unit[n++] = space_fallback(&s->template->space);
+    uint64_t fallback = space_index(&s->template->space, &unit[0]);
     for (uint32_t i = 0; i < count; i += step) {
+        if (indices[i] == fallback) continue;
         if (n == UNIT) run_unit(s, unit, n), n = 0;
         unit[n++] = space_point(&s->template->space, indices[i]);
     }
