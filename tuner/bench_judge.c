@@ -69,8 +69,8 @@ static void excuse(const Edge *edge, uint8_t *image) {
         image_scatter(edge, image, i, edge->expected[i].lo);
 }
 
-static Outcome judge_image(Rig *rig, const BenchJob *job, Arena *arena, uint8_t *image, Check *check,
-                           Why *why) {
+static Outcome judge_image(Rig *rig, const BenchJob *job, Arena *arena, uint8_t *image,
+                           Check *check, Why *why) {
     const char *reason = "";
     if (!rig->device->download(rig->state, image, rig->image, rig->gate->size, why))
         return OUTCOME_CRASH;

@@ -29,6 +29,10 @@ typedef struct Series {
     uint32_t count;
 } Series;
 
+static int take_lock(const Rig *rig) {
+    return rig->device->imaginary ? -1 : bench_lock(rig->device->name, rig->index);
+}
+
 static bool is_in_place(const Rig *rig) {
     for (uint32_t i = 0; i < rig->input_count; i++)
         if (rig->ir->inputs.data[i].updated_by >= 0) return true;
@@ -148,7 +152,7 @@ static Outcome time_locked(Series *series, const BenchJob *job, Result *result, 
 Outcome time_run(Rig *rig, Mounted *mounted, const BenchJob *job, Result *result, Why *why) {
     Series series = {.rig = rig, .mounted = mounted};
     if (!mount_sets(rig, mounted, why)) return OUTCOME_CRASH;
-    int lock = bench_lock(rig->device->name, rig->index);
+    int lock = take_lock(rig);
     Outcome outcome = time_locked(&series, job, result, why);
     rig->device->conditions(rig->state, rig->report.conditions, sizeof rig->report.conditions);
     bench_unlock(lock);
@@ -179,13 +183,13 @@ static Outcome rank_all(Rig *rig, Series *series, uint32_t count, double budget,
     double begin = wire_now(), seconds;
     Outcome outcome = OUTCOME_OK;
     for (uint32_t i = 0; i < count && outcome == OUTCOME_OK; i++) {
-        int lock = bench_lock(rig->device->name, rig->index);
+        int lock = take_lock(rig);
         outcome = warm_up(&series[i], budget / count, 0, &seconds, why);
         bench_unlock(lock);
     }
     for (uint32_t round = 0; round < RESULT_SAMPLES && outcome == OUTCOME_OK; round++) {
         if (round > 2 && (wire_now() - begin > budget || all_settled(series, count))) break;
-        int lock = bench_lock(rig->device->name, rig->index);
+        int lock = take_lock(rig);
         outcome = rank_round(series, count, round, why);
         bench_unlock(lock);
     }

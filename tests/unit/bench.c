@@ -452,6 +452,7 @@ static void one_times_at_a_time(void **state) {
     assert_true(wire_now() - begin > 0.1);
     bench_unlock(lock);
     pthread_join(thread, NULL);
+    unlink("/tmp/kfuse-test-0.lock");
 }
 
 int main(void) {
