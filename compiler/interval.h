@@ -100,7 +100,7 @@ KF_FN Interval interval_hull(Interval a, Interval b, KfReal v) {
     if (a.nan == NAN_MUST && b.nan == NAN_MUST) return a;
     if (a.nan == NAN_MUST) b.nan = NAN_MAY;
     if (b.nan == NAN_MUST) a.nan = NAN_MAY;
-    return interval_make(lower_end(a.lo, b.lo), v, upper_end(a.hi, b.hi), a.nan | b.nan);
+    return interval_make(lower_end(a.lo, b.lo), v, upper_end(a.hi, b.hi), (a.nan | b.nan) & NAN_MAY);
 }
 
 /* What is left of `a` in [low, high]; NaN outside. */
@@ -139,12 +139,20 @@ KF_FN Interval interval_sub(Interval a, Interval b) {
     return interval_add(a, interval_neg(b));
 }
 
+/* A corner without a value: what lies beside it is a zero of the corner's sign. */
+KF_FN KfCompute corner(KfCompute value, KfCompute a, KfCompute b) {
+    if (value == value) return value;
+    return is_negative(a) != is_negative(b) ? (KfCompute)-0.0f : (KfCompute)0;
+}
+
 KF_FN Interval interval_mul(Interval a, Interval b) {
     int nan = (a.nan | b.nan) & NAN_MAY;
     if (a.nan == NAN_MUST || b.nan == NAN_MUST) return interval_nan();
+    if (interval_is_point(a) && interval_is_point(b)) return interval_point(a.lo * b.lo);
     if (interval_has_infinity(b) && interval_has_zero(a)) nan = NAN_MAY;
     if (interval_has_infinity(a) && interval_has_zero(b)) nan = NAN_MAY;
-    return interval_corners(a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi, a.v * b.v, nan);
+    return interval_corners(corner(a.lo * b.lo, a.lo, b.lo), corner(a.lo * b.hi, a.lo, b.hi),
+                            corner(a.hi * b.lo, a.hi, b.lo), corner(a.hi * b.hi, a.hi, b.hi), a.v * b.v, nan);
 }
 
 KF_FN Interval interval_fabs(Interval a) {
@@ -164,15 +172,14 @@ KF_FN Interval interval_div(Interval a, Interval b) {
     if (a.nan == NAN_MUST || b.nan == NAN_MUST) return interval_nan();
     if (interval_has_zero(a) && interval_has_zero(b)) nan = NAN_MAY;
     if (interval_has_infinity(a) && interval_has_infinity(b)) nan = NAN_MAY;
-    if (is_negative(b.lo) != is_negative(b.hi)) {
-        if (interval_is_point(a) && a.lo == 0 && b.lo == 0 && b.hi == 0) return interval_nan();
-        return interval_make(-KF_HUGE, a.v / b.v, KF_HUGE, nan);
-    }
-    return interval_corners(a.lo / b.lo, a.lo / b.hi, a.hi / b.lo, a.hi / b.hi, a.v / b.v, nan);
+    if (interval_is_point(a) && interval_is_point(b)) return interval_point(a.lo / b.lo);
+    if (is_negative(b.lo) != is_negative(b.hi)) return interval_make(-KF_HUGE, a.v / b.v, KF_HUGE, nan);
+    return interval_corners(corner(a.lo / b.lo, a.lo, b.lo), corner(a.lo / b.hi, a.lo, b.hi),
+                            corner(a.hi / b.lo, a.hi, b.lo), corner(a.hi / b.hi, a.hi, b.hi), a.v / b.v, nan);
 }
 
 KF_FN Interval interval_sqrt(Interval a) {
-    a = interval_domain(a, 0, KF_HUGE);
+    a = interval_domain(a, (KfCompute)-0.0f, KF_HUGE);
     return interval_make(KF_C(sqrt)(a.lo), KF_R(sqrt)(a.v), KF_C(sqrt)(a.hi), a.nan & NAN_MAY);
 }
 
@@ -192,13 +199,18 @@ KF_FN Interval interval_floordiv(Interval a, Interval b) {
     return interval_floor(interval_div(a, b));
 }
 
-/* C's: a NaN loses; of zeros either may come. */
+KF_FN int interval_has_minus_zero(Interval a) {
+    return is_negative(a.lo) && a.hi >= 0;
+}
+
+/* C's: a NaN loses; of two zeros either may come. */
 KF_FN Interval interval_fmax(Interval a, Interval b) {
     Interval r;
+    KfCompute low = a.lo > b.lo ? a.lo : b.lo;
     if (a.nan == NAN_MUST) return b;
     if (b.nan == NAN_MUST) return a;
-    r = interval_make(a.lo > b.lo ? a.lo : a.lo < b.lo ? b.lo : lower_end(a.lo, b.lo),
-                      a.v > b.v ? a.v : b.v, upper_end(a.hi, b.hi), a.nan & b.nan);
+    if (low == 0 && (interval_has_minus_zero(a) || interval_has_minus_zero(b))) low = (KfCompute)-0.0f;
+    r = interval_make(low, a.v > b.v ? a.v : b.v, upper_end(a.hi, b.hi), a.nan & b.nan);
     if (a.nan) r = interval_hull(r, b, r.v);
     if (b.nan) r = interval_hull(r, a, r.v);
     return r;

@@ -119,6 +119,7 @@ KF_FN Whole whole_neg(int type, Whole a) {
 KF_FN Whole whole_abs(int type, Whole a) {
     Whole minus = whole_neg(type, a);
     if (a.lo >= 0) return a;
+    if (a.lo == storage_low(type)) return whole_is_point(a) ? a : whole_any(type, a.v < 0 ? minus.v : a.v);
     if (a.hi <= 0) return minus;
     return whole_make(0, a.v < 0 ? minus.v : a.v, minus.hi > a.hi ? minus.hi : a.hi);
 }
