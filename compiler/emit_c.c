@@ -107,12 +107,9 @@ static void print_vector(const Emitter *e) {
 
 /* --- a run of elements along the last axis */
 
-/* Stores along the linear index alone: an element's place is then found once. */
+/* There are two ways to walk the index space. */
 static bool has_linear(const Plan *plan) {
-    bool dense = plan->rank >= 2;
-    for (uint32_t i = 0; i < plan->stores.count; i++)
-        dense &= plan->stores.data[i].class == ACCESS_DENSE;
-    return dense;
+    return plan->rank >= 2 && language_linear(plan);
 }
 
 static bool is_spread(const Access *access) {
@@ -387,7 +384,7 @@ static uint32_t choose_knobs(const Plan *plan, KnobText knobs[5]) {
 
 /* THREADS 0: all CPUs, fewer where there is little to do. */
 static void print_rules(const Emitter *e) {
-    const char *size = e->plan->rank == 1 ? "kf_n" : "kf_rows * kf_cols";
+    const char *size = language_total(e->plan);
     text_printf(
         e->out,
         "//! require  __THREADS__ <= cpus\n"

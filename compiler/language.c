@@ -109,6 +109,16 @@ void emit_offset(Text *out, const Plan *plan, const Access *access, const char *
     arena_close(scratch);
 }
 
+const char *language_total(const Plan *plan) {
+    return plan->rank == 1 ? "kf_n" : "kf_rows * kf_cols";
+}
+
+bool language_linear(const Plan *plan) {
+    for (uint32_t i = 0; plan->rank >= 2 && i < plan->stores.count; i++)
+        if (plan->stores.data[i].class != ACCESS_DENSE) return false;
+    return true;
+}
+
 /* --- lists */
 
 enum { LINE_COLUMNS = 100 };

@@ -47,6 +47,10 @@ void emit_quotient(Text *out, const EmitLanguage *language, const char *a, const
 /* Coordinates i0 i1 … of all axes but the last, from `row`; nothing if no array needs them. */
 void emit_coordinates(Text *out, const EmitLanguage *language, const Plan *plan, const char *row,
                       int indent);
+/* Number of elements, over sizes: "kf_rows * kf_cols". */
+const char *language_total(const Plan *plan);
+/* Stores lie along the linear index: a kernel may walk it and look up where the loads lie. */
+bool language_linear(const Plan *plan);
 /* Where the array's element (row, column) lies: "row * kf_cols + column", "i0 * kf_in_x_s0 +
  * column". */
 void emit_offset(Text *out, const Plan *plan, const Access *access, const char *row,
