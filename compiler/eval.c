@@ -26,29 +26,12 @@ static bool expected_open(Expected *expected) {
     return expected->lo != NULL && expected->hi != NULL && expected->value != NULL && expected->may_nan != NULL;
 }
 
-static void find_aliases(Machine *machine) {
-    const Ir *ir = machine->ir;
-    machine->alias = arena_array(machine->arena, Value, ir->nodes.count);
-    for (Value v = 1; v < ir->nodes.count; v++) {
-        const IrNode *node = ir_node(ir, v);
-        machine->alias[v] = node->op == IR_CALL ? machine->alias[node->arg[0]] : v;
-    }
-}
-
-/* The store rounds to the output's type, as an IR_CAST to it does: figures want the value before. */
-static Value before_store(const Ir *ir, const IrOutput *output) {
-    const IrNode *node = ir_node(ir, output->value);
-    bool rounds = node->op == IR_CAST && node->type.dtype == output->type.dtype &&
-                  dtype_is_float(output->type.dtype) && dtype_is_float(ir_dtype(ir, node->arg[0]));
-    return rounds ? node->arg[0] : output->value;
-}
-
 static bool cones_open(Eval *eval) {
     const Ir *ir = eval->machine.ir;
     eval->cones = arena_array(eval->machine.arena, Cone *, ir->outputs.count);
     for (uint32_t i = 0; i < ir->outputs.count; i++) {
         const IrOutput *output = &ir->outputs.data[i];
-        eval->cones[i] = cone_open(&eval->machine, before_store(ir, output), &output->type);
+        eval->cones[i] = cone_open(&eval->machine, machine_output(&eval->machine, i), &output->type);
         if (eval->cones[i] == NULL) return false;
     }
     return true;
@@ -70,12 +53,8 @@ static Eval *open_as(const Ir *ir, const void *const *inputs, Accuracy accuracy,
     Arena *arena = arena_open();
     Eval *eval = arena_new(arena, Eval);
     Machine *machine = &eval->machine;
-    *machine = (Machine){.ir = ir, .inputs = inputs, .accuracy = accuracy, .chain = chain, .arena = arena};
-    machine->kernel = ir->compute == DT_F64 ? &block_kernel_f64 : &block_kernel_f32;
-    machine->weak = ir_weak_values(ir, arena);
-    machine->tensors = arena_array(arena, Block *, ir->nodes.count);
-    machine->products = arena_array(arena, Product *, ir->nodes.count);
-    find_aliases(machine);
+    machine_open(machine, ir, inputs, accuracy, arena);
+    machine->chain = chain;
     if (threads_open(eval, team) && tensors_open(machine) && cones_open(eval)) return eval;
     eval_close(eval);
     return NULL;

@@ -8,6 +8,29 @@
 enum { STEP_MAX = 512, STEP_MIN = 16, PRODUCT_BLOCKS = 5, ALIGNMENT = 64 };
 static const size_t CACHE_SHARE = 4 << 20; /* bytes of blocks that a thread should stay below */
 
+/* --- the machine */
+
+void machine_open(Machine *machine, const Ir *ir, const void *const *inputs, Accuracy accuracy, Arena *arena) {
+    *machine = (Machine){.ir = ir, .inputs = inputs, .accuracy = accuracy, .arena = arena};
+    machine->kernel = ir->compute == DT_F64 ? &block_kernel_f64 : &block_kernel_f32;
+    machine->weak = ir_weak_values(ir, arena);
+    machine->tensors = arena_array(arena, Block *, ir->nodes.count);
+    machine->products = arena_array(arena, Product *, ir->nodes.count);
+    machine->alias = arena_array(arena, Value, ir->nodes.count);
+    for (Value v = 1; v < ir->nodes.count; v++) {
+        const IrNode *node = ir_node(ir, v);
+        machine->alias[v] = node->op == IR_CALL ? machine->alias[node->arg[0]] : v;
+    }
+}
+
+Value machine_output(const Machine *machine, uint32_t index) {
+    const IrOutput *output = &machine->ir->outputs.data[index];
+    const IrNode *node = ir_node(machine->ir, output->value);
+    bool rounds = node->op == IR_CAST && node->type.dtype == output->type.dtype &&
+                  dtype_is_float(output->type.dtype) && dtype_is_float(ir_dtype(machine->ir, node->arg[0]));
+    return rounds ? node->arg[0] : output->value;
+}
+
 /* --- leaves */
 
 bool view_find(const Machine *machine, Value value, View *view) {
@@ -237,7 +260,7 @@ static void fit_work(Work *work, const Cone *cone) {
     work->products = (Products){.v = next + 2 * size, .size = next + 3 * size, .radius = next + 4 * size};
 }
 
-Cone *cone_open(Machine *machine, Value root, const Type *shape) {
+Cone *cone_plan(Machine *machine, Value root, const Type *shape) {
     Arena *scratch = arena_open();
     Cone *cone = arena_new(machine->arena, Cone);
     cone->machine = machine;
@@ -246,6 +269,11 @@ Cone *cone_open(Machine *machine, Value root, const Type *shape) {
     cone->step = (int64_t)(CACHE_SHARE / (cone->slots * element_bytes(machine)));
     cone->step = cone->step > STEP_MAX ? STEP_MAX : cone->step < STEP_MIN ? STEP_MIN : cone->step / 16 * 16;
     arena_close(scratch);
+    return cone;
+}
+
+Cone *cone_open(Machine *machine, Value root, const Type *shape) {
+    Cone *cone = cone_plan(machine, root, shape);
     return grow_works(machine, cone) ? cone : NULL;
 }
 

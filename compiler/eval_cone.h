@@ -82,7 +82,14 @@ typedef struct Wanted {
     int64_t count; /* at most the cone's step */
 } Wanted;
 
-/* The cone of `root` over `shape`; NULL when out of memory. Grows the machine's works, so: not while they run. */
+/* All but memory: `inputs` may be NULL for a machine that only plans. */
+void machine_open(Machine *machine, const Ir *ir, const void *const *inputs, Accuracy accuracy, Arena *arena);
+/* The value an output rounds to its type: figures want it before an IR_CAST that does no more than the store. */
+Value machine_output(const Machine *machine, uint32_t output);
+
+/* The cone of `root` over `shape`, to be read, not run. */
+Cone *cone_plan(Machine *machine, Value root, const Type *shape);
+/* The same, ready to run; NULL when out of memory. Grows the machine's works, so: not while they run. */
 Cone *cone_open(Machine *machine, Value root, const Type *shape);
 /* The root's elements, valid until the thread's next call. */
 const Block *cone_run(const Cone *cone, int thread, Wanted wanted);
@@ -93,11 +100,14 @@ bool view_find(const Machine *machine, Value value, View *view);
 void view_load(const Machine *machine, const View *view, Block *out, int64_t at, int64_t offset, int64_t stride,
                int64_t count);
 
-/* Plans the product `value` (its operands are views). */
-void product_plan(Machine *machine, Value value);
+/* Where the product `value` finds its operands (which are views); and what they hold. */
+void product_find(Machine *machine, Value value);
+void product_open(Machine *machine, Value value);
 void product_run(const Machine *machine, Work *work, Value value, Block *out, int64_t at, int64_t offset,
                  int64_t stride, int64_t count);
 
+/* Which values must exist in full before others are computed. */
+bool *tensors_find(const Machine *machine, Arena *arena);
 /* Everything that must exist in full: reductions, what they and products read through, in order. False when
  * out of memory. */
 bool tensors_open(Machine *machine);

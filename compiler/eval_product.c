@@ -27,8 +27,8 @@ static bool has_fractions(Machine *machine, Value base) {
     return found;
 }
 
-/* One axis is a vector's: the row of a or the column of b that vanishes has size 1. */
-void product_plan(Machine *machine, Value value) {
+/* A vector's row (of a) or column (of b) vanishes and counts as one of size 1. */
+void product_find(Machine *machine, Value value) {
     const IrNode *node = ir_node(machine->ir, value);
     Product *product = arena_new(machine->arena, Product);
     bool row = ir_node(machine->ir, node->arg[0])->type.rank > 1;
@@ -50,8 +50,13 @@ void product_plan(Machine *machine, Value value) {
         product->a_batch[axis] = row ? stride_from_right(a, i + 2) : 0;
         product->b_batch[axis] = column ? stride_from_right(b, i + 2) : 0;
     }
-    product->fractions = has_fractions(machine, a->base) || has_fractions(machine, b->base);
     machine->products[value] = product;
+}
+
+void product_open(Machine *machine, Value value) {
+    product_find(machine, value);
+    Product *product = machine->products[value];
+    product->fractions = has_fractions(machine, product->a.base) || has_fractions(machine, product->b.base);
 }
 
 /* Offsets of row `row` of batch `batch` in the operands. */

@@ -229,6 +229,14 @@ static bool tensor_open(Machine *machine, Value value) {
     return ok;
 }
 
+bool *tensors_find(const Machine *machine, Arena *arena) {
+    uint8_t *marks = arena_array(arena, uint8_t, machine->ir->nodes.count);
+    bool *whole = arena_array(arena, bool, machine->ir->nodes.count);
+    mark_all(machine, marks);
+    for (Value v = 1; v < machine->ir->nodes.count; v++) whole[v] = (marks[v] & WHOLE) != 0;
+    return whole;
+}
+
 bool tensors_open(Machine *machine) {
     const Ir *ir = machine->ir;
     Arena *scratch = arena_open();
@@ -237,7 +245,7 @@ bool tensors_open(Machine *machine) {
     mark_all(machine, marks);
     for (Value v = 1; ok && v < ir->nodes.count; v++) {
         if (marks[v] == 0) continue;
-        if (ir_node(ir, v)->op == IR_MATMUL) product_plan(machine, v);
+        if (ir_node(ir, v)->op == IR_MATMUL) product_open(machine, v);
         if (marks[v] & WHOLE) ok = tensor_open(machine, v);
     }
     arena_close(scratch);

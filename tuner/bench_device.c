@@ -10,6 +10,8 @@
 #include "tuner/bench_rig.h"
 
 enum { THREADS = 256, SAMPLE = 1 << 16 };
+/* kf_expect's states. */
+enum { ORACLE_MAY_NAN = 1, ORACLE_MUST_NAN = 2, ORACLE_UNCHECKED = 8 };
 static const int64_t chunk = (int64_t)1 << 26; /* elements a launch of kf_check */
 
 /* --- making and calling the kernels */
@@ -73,12 +75,14 @@ static Arg address(Address value) {
     return whole((int64_t)value);
 }
 
-/* Enqueues one thread for each of `threads`. */
+/* Enqueues a grid for `threads` elements: its threads walk on where they are fewer. As many blocks as run at
+ * once, because each hands in a report of its own. */
 static bool call(Rig *rig, Module *module, const char *entry, Arg *args, uint32_t count,
                  int64_t threads, Why *why) {
     Launch launch = {.entry = entry, .alignment = 1, .args = args, .arg_count = count};
     Run run = {.launches = {&launch, 1, 1}};
-    launch.grid[0] = (threads + THREADS - 1) / THREADS;
+    int64_t blocks = (threads + THREADS - 1) / THREADS, most = 8 * (int64_t)rig->setup.identity.sms;
+    launch.grid[0] = most > 0 && most < blocks ? most : blocks;
     launch.grid[1] = launch.grid[2] = 1;
     launch.block[0] = THREADS;
     launch.block[1] = launch.block[2] = launch.cluster = 1;
@@ -167,23 +171,21 @@ static double end_value(DType dtype, const void *ends, int64_t i) {
     return dtype_is_float(dtype) ? value.real : (double)value.whole;
 }
 
-/* Elements of a block on which the two oracles give other intervals. */
-static int64_t count_quarrels(const Expected *expected, const double *lo, const double *hi) {
-    int64_t quarrels = 0;
-    for (int64_t i = 0; i < expected->count; i++) {
-        double low = end_value(expected->dtype, expected->lo, i);
-        double high = end_value(expected->dtype, expected->hi, i), width = fabs(high - low);
-        if (!isfinite(width)) width = 0;
-        if (!same_end(expected->dtype, low, lo[i], width) ||
-            !same_end(expected->dtype, high, hi[i], width))
-            quarrels++;
-    }
-    return quarrels;
+/* The two oracles say the same of element `i` of a block: must be NaN, may be, is unchecked, lies between. */
+static bool same_verdict(const Expected *expected, int64_t i, double lo, double hi, uint8_t state) {
+    double low = end_value(expected->dtype, expected->lo, i);
+    double high = end_value(expected->dtype, expected->hi, i), width = fabs(high - low);
+    if (isnan(low) || state & ORACLE_MUST_NAN) return isnan(low) && state & ORACLE_MUST_NAN;
+    if (low > high || state & ORACLE_UNCHECKED) return low > high && state & ORACLE_UNCHECKED;
+    if (!isfinite(width)) width = 0;
+    return !expected->may_nan[i] == !(state & ORACLE_MAY_NAN) &&
+           same_end(expected->dtype, low, lo, width) && same_end(expected->dtype, high, hi, width);
 }
 
 typedef struct Trial {
     int64_t index[SAMPLE];
     double lo[SAMPLE], hi[SAMPLE];
+    uint8_t state[SAMPLE];
 } Trial;
 
 static bool ask_device(Rig *rig, Oracle *oracle, uint32_t output, Trial *trial, int64_t count,
@@ -195,7 +197,8 @@ static bool ask_device(Rig *rig, Oracle *oracle, uint32_t output, Trial *trial, 
                 address(SCRATCH(rig, value)), address(SCRATCH(rig, hi)),
                 address(SCRATCH(rig, state))) &&
            rig->device->download(rig->state, trial->lo, SCRATCH(rig, lo), bytes, why) &&
-           rig->device->download(rig->state, trial->hi, SCRATCH(rig, hi), bytes, why);
+           rig->device->download(rig->state, trial->hi, SCRATCH(rig, hi), bytes, why) &&
+           rig->device->download(rig->state, trial->state, SCRATCH(rig, state), (size_t)count, why);
 }
 
 /* The share of a spread sample on which the oracles differ; negative: it could not be had. */
@@ -208,7 +211,9 @@ static double quarrel_share(Rig *rig, Oracle *oracle, uint32_t output, Trial *tr
     for (int64_t at = 0; at < count; at += EVAL_BLOCK) {
         int64_t block = count - at < EVAL_BLOCK ? count - at : EVAL_BLOCK;
         const Expected *expected = eval_gather(eval, 0, output, trial->index + at, block);
-        quarrels += count_quarrels(expected, trial->lo + at, trial->hi + at);
+        for (int64_t k = 0; k < block; k++)
+            quarrels += !same_verdict(expected, k, trial->lo[at + k], trial->hi[at + k],
+                                      trial->state[at + k]);
     }
     return count ? (double)quarrels / (double)count : 0;
 }
@@ -234,20 +239,29 @@ static bool trust(Rig *rig, Oracle *oracle, Why *why) {
     return true;
 }
 
+/* A place that was never set is INT64_MAX there, -1 here. */
+static int64_t place_of(int64_t at) {
+    return at == INT64_MAX ? -1 : at;
+}
+
 static void read_report(const OracleReport *report, Check *check) {
     check->checked = (int64_t)report->checked;
     check->unchecked = (int64_t)report->unchecked;
     check->ambiguous = (int64_t)report->ambiguous;
     check->wrong = (int64_t)report->wrong;
-    check->first_wrong = report->wrong ? report->first_wrong : -1;
-    check->worst_bound = report->worst_bound;
-    check->worst_bound_at = report->worst_bound_at;
-    check->worst_ulp = report->worst_ulp;
-    check->worst_ulp_at = report->worst_ulp_at;
+    check->first_wrong = place_of(report->first_wrong);
+    check->worst_bound = fmax(report->worst_bound, 0);
+    check->worst_bound_at = place_of(report->worst_bound_at);
+    check->worst_ulp = fmax(report->worst_ulp, 0);
+    check->worst_ulp_at = place_of(report->worst_ulp_at);
 }
 
 static bool check_here(Rig *rig, Oracle *oracle, uint32_t output, Check *check, Why *why) {
-    OracleReport report = {.first_wrong = INT64_MAX, .worst_bound_at = -1, .worst_ulp_at = -1};
+    OracleReport report = {.first_wrong = INT64_MAX,
+                           .worst_bound = -1,
+                           .worst_ulp = -1,
+                           .worst_bound_at = INT64_MAX,
+                           .worst_ulp_at = INT64_MAX};
     int64_t count = type_count(rig_output(rig, output)->type);
     bool good = rig->device->upload(rig->state, SCRATCH(rig, report), &report, sizeof report, why);
     for (int64_t at = 0; at < count && good; at += chunk) {

@@ -98,9 +98,11 @@ static Outcome compile(const CompileUnit *unit, const DeviceIdentity *identity, 
 
 static bool resources(const void *binary, size_t size, const char *entry, Resources *out,
                       uint64_t *machine_code) {
-    (void)entry; /* a unit's entries share their helpers: the whole object counts */
     *out = (Resources){-1, -1, -1, -1};
-    return elf_code_hash(binary, size, machine_code);
+    if (!elf_code_hash(binary, size, machine_code)) return false;
+    /* Entries of a unit call what they share, so the whole object counts, and which of them it is. */
+    *machine_code ^= XXH3_64bits(entry, strlen(entry));
+    return true;
 }
 
 /* --- memory */
