@@ -32,10 +32,6 @@ typedef struct Emitter {
 /* Which of the parameters a function gets besides the arrays. */
 typedef enum Which { SCALARS, INNER, SPAN } Which;
 
-static bool is_scalar(const Parameter *parameter) {
-    return strncmp(parameter->name, "s_", 2) == 0;
-}
-
 /* The stride along the last axis as an expression, NULL where it is 0 or 1. */
 static const char *inner_stride(const Emitter *e, const Access *access) {
     uint32_t inner = e->plan->rank - 1;
@@ -53,7 +49,7 @@ static bool is_inner(const Emitter *e, const Parameter *parameter) {
 
 static bool passes(const Emitter *e, const Parameter *parameter, Which which) {
     if (which == SPAN) return strcmp(parameter->name, "kf_rows") != 0;
-    return is_scalar(parameter) || (which == INNER && is_inner(e, parameter));
+    return parameter_is_scalar(parameter) || (which == INNER && is_inner(e, parameter));
 }
 
 /* "const float *restrict in_x, float *restrict out_y, float s_eps" */

@@ -78,10 +78,6 @@ static void print_put(const Emitter *e, const Access *access) {
     text_add(e->out, *helper ? ");\n" : ";\n");
 }
 
-static bool is_scalar(const Parameter *parameter) {
-    return strncmp(parameter->name, "s_", 2) == 0;
-}
-
 static void print_element(const Emitter *e) {
     text_add(e->out, "// One element.\nK_INLINE void k_element(");
     for (uint32_t i = 0; i < access_count(e->plan); i++) {
@@ -92,7 +88,7 @@ static void print_element(const Emitter *e) {
     }
     for (uint32_t i = 0; i < e->parameters.list.count; i++) {
         const Parameter *parameter = &e->parameters.list.data[i];
-        if (is_scalar(parameter))
+        if (parameter_is_scalar(parameter))
             emit_next(e->out, 1, "const %s %s", dtype_info(parameter->dtype)->cuda,
                       parameter->name);
     }
@@ -106,7 +102,7 @@ static void print_element(const Emitter *e) {
 static void print_scalar_arguments(const Emitter *e) {
     for (uint32_t i = 0; i < e->parameters.list.count; i++) {
         const Parameter *parameter = &e->parameters.list.data[i];
-        if (is_scalar(parameter)) emit_next(e->out, 1, "%s", parameter->name);
+        if (parameter_is_scalar(parameter)) emit_next(e->out, 1, "%s", parameter->name);
     }
     text_add(e->out, ");\n");
 }
@@ -152,17 +148,11 @@ static void print_single(const Emitter *e) {
 /* How an array is read by a vector of elements along the last axis. */
 typedef enum Reach { REACH_VECTOR, REACH_FIXED, REACH_ROW, REACH_SCALAR, REACH_EACH } Reach;
 
-static bool walks_outer(const Plan *plan, const Access *access) {
-    for (uint32_t axis = 0; axis + 1 < plan->rank; axis++)
-        if (access->stride[axis] != 0) return true;
-    return false;
-}
-
 /* While a thread walks down its columns: FIXED is the same in every row, ROW one value a row. */
 static Reach reach_in_rows(const Plan *plan, const Access *access) {
     switch (access->class) {
     case ACCESS_DENSE: return REACH_VECTOR;
-    case ACCESS_ROWS: return walks_outer(plan, access) ? REACH_VECTOR : REACH_FIXED;
+    case ACCESS_ROWS: return access_walks_rows(plan, access) ? REACH_VECTOR : REACH_FIXED;
     case ACCESS_SPLAT: return REACH_ROW;
     case ACCESS_SCALAR: return REACH_SCALAR;
     case ACCESS_STRIDED: break;

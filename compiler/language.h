@@ -32,6 +32,8 @@ void emit_operand(Text *out, const Plan *plan, const EmitLanguage *language, Val
 uint32_t access_count(const Plan *plan);
 const Access *access_at(const Plan *plan, uint32_t i);
 bool access_is_store(const Plan *plan, uint32_t i);
+/* It has other elements in other rows. */
+bool access_walks_rows(const Plan *plan, const Access *access);
 /* The kernel's arguments besides arrays, as parameters: sizes and strides, then scalars. */
 typedef struct Parameter {
     const char *name;
@@ -40,6 +42,7 @@ typedef struct Parameter {
 typedef struct Parameters {
     ARRAY(Parameter) list;
 } Parameters;
+bool parameter_is_scalar(const Parameter *parameter);
 Parameters language_parameters(const EmitLanguage *language, const Plan *plan, Arena *arena);
 
 /* "a / b", for an extent b; by the fastest way the language has. */
