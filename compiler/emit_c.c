@@ -32,10 +32,6 @@ typedef struct Emitter {
 /* Which of the parameters a function gets besides the arrays. */
 typedef enum Which { SCALARS, INNER, SPAN } Which;
 
-static bool is_scalar(const Parameter *parameter) {
-    return strncmp(parameter->name, "s_", 2) == 0;
-}
-
 /* The stride along the last axis as an expression, NULL where it is 0 or 1. */
 static const char *inner_stride(const Emitter *e, const Access *access) {
     uint32_t inner = e->plan->rank - 1;
@@ -53,7 +49,7 @@ static bool is_inner(const Emitter *e, const Parameter *parameter) {
 
 static bool passes(const Emitter *e, const Parameter *parameter, Which which) {
     if (which == SPAN) return strcmp(parameter->name, "kf_rows") != 0;
-    return is_scalar(parameter) || (which == INNER && is_inner(e, parameter));
+    return parameter_is_scalar(parameter) || (which == INNER && is_inner(e, parameter));
 }
 
 /* "const float *restrict in_x, float *restrict out_y, float s_eps" */
@@ -107,12 +103,9 @@ static void print_vector(const Emitter *e) {
 
 /* --- a run of elements along the last axis */
 
-/* Stores along the linear index alone: an element's place is then found once. */
+/* There are two ways to walk the index space. */
 static bool has_linear(const Plan *plan) {
-    bool dense = plan->rank >= 2;
-    for (uint32_t i = 0; i < plan->stores.count; i++)
-        dense &= plan->stores.data[i].class == ACCESS_DENSE;
-    return dense;
+    return plan->rank >= 2 && language_linear(plan);
 }
 
 static bool is_spread(const Access *access) {
@@ -387,7 +380,7 @@ static uint32_t choose_knobs(const Plan *plan, KnobText knobs[5]) {
 
 /* THREADS 0: all CPUs, fewer where there is little to do. */
 static void print_rules(const Emitter *e) {
-    const char *size = e->plan->rank == 1 ? "kf_n" : "kf_rows * kf_cols";
+    const char *size = language_total(e->plan);
     text_printf(
         e->out,
         "//! require  __THREADS__ <= cpus\n"

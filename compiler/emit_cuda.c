@@ -4,8 +4,8 @@
  * then elements wrap one by one, so that dense arrays keep wide accesses whatever a row's length. */
 #include <string.h>
 
+#include "compiler/cuda_space.h"
 #include "compiler/emit.h"
-#include "compiler/language.h"
 
 const EmitLanguage emit_language_cuda = {
     .name = "cuda",
@@ -18,9 +18,6 @@ const EmitLanguage emit_language_cuda = {
 };
 static const EmitLanguage *const CUDA = &emit_language_cuda;
 
-/* Above this many operations only one element at a time is compiled, once. */
-enum { VECTOR_OPERATIONS = 300 };
-
 typedef struct Emitter {
     const Plan *plan;
     Text *out;
@@ -31,10 +28,6 @@ typedef struct Emitter {
 
 static const char *storage(const Access *access) {
     return language_storage(CUDA, access->dtype);
-}
-
-static bool is_big(const Plan *plan) {
-    return plan->body.count > VECTOR_OPERATIONS;
 }
 
 /* --- lists */
@@ -85,10 +78,6 @@ static void print_put(const Emitter *e, const Access *access) {
     text_add(e->out, *helper ? ");\n" : ";\n");
 }
 
-static bool is_scalar(const Parameter *parameter) {
-    return strncmp(parameter->name, "s_", 2) == 0;
-}
-
 static void print_element(const Emitter *e) {
     text_add(e->out, "// One element.\nK_INLINE void k_element(");
     for (uint32_t i = 0; i < access_count(e->plan); i++) {
@@ -99,7 +88,7 @@ static void print_element(const Emitter *e) {
     }
     for (uint32_t i = 0; i < e->parameters.list.count; i++) {
         const Parameter *parameter = &e->parameters.list.data[i];
-        if (is_scalar(parameter))
+        if (parameter_is_scalar(parameter))
             emit_next(e->out, 1, "const %s %s", dtype_info(parameter->dtype)->cuda,
                       parameter->name);
     }
@@ -113,7 +102,7 @@ static void print_element(const Emitter *e) {
 static void print_scalar_arguments(const Emitter *e) {
     for (uint32_t i = 0; i < e->parameters.list.count; i++) {
         const Parameter *parameter = &e->parameters.list.data[i];
-        if (is_scalar(parameter)) emit_next(e->out, 1, "%s", parameter->name);
+        if (parameter_is_scalar(parameter)) emit_next(e->out, 1, "%s", parameter->name);
     }
     text_add(e->out, ");\n");
 }
@@ -159,17 +148,11 @@ static void print_single(const Emitter *e) {
 /* How an array is read by a vector of elements along the last axis. */
 typedef enum Reach { REACH_VECTOR, REACH_FIXED, REACH_ROW, REACH_SCALAR, REACH_EACH } Reach;
 
-static bool walks_outer(const Plan *plan, const Access *access) {
-    for (uint32_t axis = 0; axis + 1 < plan->rank; axis++)
-        if (access->stride[axis] != 0) return true;
-    return false;
-}
-
 /* While a thread walks down its columns: FIXED is the same in every row, ROW one value a row. */
 static Reach reach_in_rows(const Plan *plan, const Access *access) {
     switch (access->class) {
     case ACCESS_DENSE: return REACH_VECTOR;
-    case ACCESS_ROWS: return walks_outer(plan, access) ? REACH_VECTOR : REACH_FIXED;
+    case ACCESS_ROWS: return access_walks_rows(plan, access) ? REACH_VECTOR : REACH_FIXED;
     case ACCESS_SPLAT: return REACH_ROW;
     case ACCESS_SCALAR: return REACH_SCALAR;
     case ACCESS_STRIDED: break;
@@ -409,10 +392,6 @@ static const char line_step[] = "#pragma unroll\n"
                                 "            const k_index i = (first + u * __BLOCK__) * __VEC__;\n"
                                 "            if (first + u * __BLOCK__ >= vectors) continue;\n";
 
-static const char *total(const Plan *plan) {
-    return plan->rank == 1 ? "kf_n" : "kf_rows * kf_cols";
-}
-
 static void print_tail(const Emitter *e) {
     if (e->vec == 1) return;
     text_add(
@@ -429,7 +408,7 @@ static void print_line(const Emitter *e) {
         e->out,
         "    const k_index n = %s, vectors = n / __VEC__;\n"
         "    k_index first = (k_index)blockIdx.x * (__BLOCK__ * __UNROLL__) + threadIdx.x;\n",
-        total(e->plan));
+        language_total(e->plan));
     print_once(e, reach_in_line, 4);
     text_add(
         e->out,
@@ -469,132 +448,15 @@ static void print_twin(const Emitter *e) {
                 "    const k_index threads = blockDim.x * blockDim.y;\n"
                 "    k_index i = block * threads + threadIdx.y * blockDim.x + threadIdx.x;\n"
                 "    for (; i < n; i += threads * gridDim.x * gridDim.y) k_single(",
-                total(e->plan));
+                language_total(e->plan));
     print_arguments(e);
     text_add(e->out, ", i);\n}\n");
-}
-
-/* --- knobs */
-
-/* Stores along the linear index: with others an element's place would have to be found twice. */
-static bool has_line(const Plan *plan) {
-    if (plan->rank == 1) return true;
-    for (uint32_t i = 0; i < plan->stores.count; i++)
-        if (plan->stores.data[i].class != ACCESS_DENSE) return false;
-    return true;
-}
-
-/* Bytes of the widest and of the narrowest element that vectors hold. */
-static void element_bytes(const Plan *plan, uint32_t *widest, uint32_t *narrowest) {
-    *widest = 1;
-    *narrowest = 16;
-    for (uint32_t i = 0; i < access_count(plan); i++) {
-        uint32_t bytes = dtype_info(access_at(plan, i)->dtype)->bytes;
-        if (bytes > *widest) *widest = bytes;
-        if (bytes < *narrowest) *narrowest = bytes;
-    }
-}
-
-/* Bytes that one element brings into registers. */
-static uint32_t flight_bytes(const Plan *plan) {
-    uint32_t bytes = 0;
-    for (uint32_t i = 0; i < plan->loads.count; i++)
-        bytes += dtype_info(plan->loads.data[i].dtype)->bytes;
-    return bytes ? bytes : 1;
-}
-
-enum { VECTOR_BYTES = 16, FLIGHT_BYTES = 768 /* 192 of 255 registers */ };
-
-static KnobText vec_knob(const Plan *plan) {
-    KnobText knob = {.label = "VEC"};
-    uint32_t widest, narrowest;
-    element_bytes(plan, &widest, &narrowest);
-    uint32_t first = VECTOR_BYTES / widest;
-    if (is_big(plan)) first = narrowest = VECTOR_BYTES;
-    while (first > 1 && first * flight_bytes(plan) > FLIGHT_BYTES) first /= 2;
-    knob.values[knob.count++] = first;
-    for (uint32_t vec = VECTOR_BYTES / narrowest; vec >= 1; vec /= 2)
-        if (vec != first && vec * flight_bytes(plan) <= FLIGHT_BYTES)
-            knob.values[knob.count++] = vec;
-    return knob;
-}
-
-static bool rows_of_vectors(const Plan *plan, int64_t vec) {
-    return plan->rank >= 2 && plan->extent[plan->rank - 1] % vec == 0;
-}
-
-static uint32_t choose_knobs(const Plan *plan, KnobText knobs[5]) {
-    uint32_t count = 0;
-    knobs[count++] = vec_knob(plan);
-    int64_t vec = knobs[0].values[0];
-    knobs[count++] = (KnobText){"BLOCK", {128, 256, 512, 1024}, 4};
-    knobs[count++] = (KnobText){"UNROLL", {1, 2, 4}, is_big(plan) ? 1 : 3};
-    knobs[count++] = (KnobText){"GRID", {0, 8, 16}, 3};
-    bool rows = plan->rank >= 2, line = has_line(plan), first = rows_of_vectors(plan, vec);
-    if (rows && line) knobs[count++] = (KnobText){"INDEX", {first, !first}, 2};
-    return count;
-}
-
-/* --- rules */
-
-static void print_divisible(const Emitter *e) {
-    if (e->plan->rank < 2) return;
-    text_printf(e->out, "//! require  %skf_cols %% __VEC__ == 0",
-                has_line(e->plan) ? "__INDEX__ == 0 || " : "");
-    for (uint32_t i = 0; i < access_count(e->plan); i++) {
-        const Access *access = access_at(e->plan, i);
-        for (uint32_t axis = 0; access->class == ACCESS_ROWS && axis + 1 < e->plan->rank; axis++)
-            if (plan_stride_given(e->plan, access, axis))
-                text_printf(e->out, " && %s %% __VEC__ == 0",
-                            plan_stride_name(e->scratch, access, axis));
-    }
-    text_add(e->out, "\n");
-}
-
-/* A block of a rows kernel is as wide as a row has vectors, and as high as BLOCK allows. */
-static void print_launch(const Emitter *e) {
-    Arena *a = e->scratch;
-    const char *wide = "max(1, ceildiv(kf_cols, __VEC__))";
-    const char *grid_x = "ceildiv(kf_cols, __VEC__ * __BLOCK__)";
-    const char *down =
-        arena_printf(a, "ceildiv(kf_rows, __UNROLL__ * max(1, __BLOCK__ // %s))", wide);
-    const char *grid_y =
-        arena_printf(a, "min(65535, __GRID__ ? min(%s, ceildiv(sms * __GRID__, max(1, %s))) : %s)",
-                     down, grid_x, down);
-    const char *tiles =
-        arena_printf(a, "ceildiv(%s, __VEC__ * __BLOCK__ * __UNROLL__)", total(e->plan));
-    const char *line = arena_printf(a, "min(%s, __GRID__ ? sms * __GRID__ : 2147483647)", tiles);
-    const char *x = arena_printf(a, "min(__BLOCK__, %s)", wide);
-    const char *y = arena_printf(a, "max(1, __BLOCK__ // %s)", wide);
-    text_add(e->out, "//! launch   grid = ");
-    if (e->plan->rank == 1)
-        text_printf(e->out, "%s  block = __BLOCK__", line);
-    else if (!has_line(e->plan))
-        text_printf(e->out, "%s, %s  block = %s, %s", grid_x, grid_y, x, y);
-    else
-        text_printf(e->out,
-                    "__INDEX__ ? %s : %s, __INDEX__ ? %s : 1"
-                    "  block = __INDEX__ ? %s : __BLOCK__, __INDEX__ ? %s : 1",
-                    grid_x, line, grid_y, x, y);
-    if (e->vec > 1) text_printf(e->out, "  twin = %s_scalar", e->plan->name);
-    text_add(e->out, "\n");
-}
-
-/* Sensible: registers for what is in flight, and a tile for every multiprocessor. */
-static void print_rules(const Emitter *e) {
-    print_divisible(e);
-    text_printf(e->out, "//! prefer   __VEC__ * __UNROLL__ * %u <= 256\n", flight_bytes(e->plan));
-    text_printf(e->out,
-                "//! prefer   __VEC__ * __UNROLL__ == 1 || __VEC__ * __UNROLL__ * __BLOCK__ * sms "
-                "<= 2 * %s\n",
-                total(e->plan));
-    print_launch(e);
 }
 
 /* --- the file */
 
 static void print_code(const Emitter *e) {
-    bool rows = e->plan->rank >= 2, line = has_line(e->plan);
+    bool rows = e->plan->rank >= 2, line = language_linear(e->plan);
     print_element(e);
     if (e->vec > 1) print_single(e);
     text_add(e->out, SHARED_END);
@@ -617,7 +479,7 @@ static void print_types(const Emitter *e) {
 const Template *emit_cuda(Arena *arena, const Plan *plan) {
     KnobText knobs[5];
     Text text = {0}, code = {0};
-    uint32_t count = choose_knobs(plan, knobs);
+    uint32_t count = cuda_knobs(plan, knobs);
     Emitter e = {.plan = plan, .out = &code, .scratch = arena_open()};
     for (uint32_t i = 0; i < knobs[0].count; i++)
         if (knobs[0].values[i] > e.vec) e.vec = knobs[0].values[i];
@@ -625,7 +487,7 @@ const Template *emit_cuda(Arena *arena, const Plan *plan) {
     print_code(&e);
     e.out = &text;
     emit_head(&text, CUDA, plan, knobs, count);
-    print_rules(&e);
+    cuda_rules(&text, plan, e.vec > 1);
     emit_defaults(&text, plan, knobs, count);
     print_types(&e);
     emit_prelude(&text, CUDA, text_string(&code));

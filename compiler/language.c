@@ -24,6 +24,16 @@ bool access_is_store(const Plan *plan, uint32_t i) {
     return i >= plan->loads.count;
 }
 
+bool access_walks_rows(const Plan *plan, const Access *access) {
+    for (uint32_t axis = 0; axis + 1 < plan->rank; axis++)
+        if (access->stride[axis] != 0) return true;
+    return false;
+}
+
+bool parameter_is_scalar(const Parameter *parameter) {
+    return strncmp(parameter->name, "s_", 2) == 0;
+}
+
 /* The reciprocal of an extent that indices are divided by. */
 static bool divides_by(const EmitLanguage *language, const char *size) {
     return language->divides && strcmp(size, "kf_n") != 0 && strcmp(size, "kf_rows") != 0;
@@ -55,12 +65,6 @@ Parameters language_parameters(const EmitLanguage *language, const Plan *plan, A
 
 /* --- offsets */
 
-static bool walks_outer(const Plan *plan, const Access *access) {
-    for (uint32_t axis = 0; axis + 1 < plan->rank; axis++)
-        if (access->class != ACCESS_DENSE && access->stride[axis] != 0) return true;
-    return false;
-}
-
 void emit_quotient(Text *out, const EmitLanguage *language, const char *a, const char *b) {
     if (language->divides)
         text_printf(out, "k_divide(%s, %s, %s_div)", a, b, b);
@@ -72,8 +76,10 @@ void emit_coordinates(Text *out, const EmitLanguage *language, const Plan *plan,
                       int indent) {
     bool needed = false;
     Arena *scratch = arena_open();
-    for (uint32_t i = 0; i < access_count(plan); i++)
-        needed |= walks_outer(plan, access_at(plan, i));
+    for (uint32_t i = 0; i < access_count(plan); i++) {
+        const Access *access = access_at(plan, i);
+        needed |= access->class != ACCESS_DENSE && access_walks_rows(plan, access);
+    }
     for (uint32_t axis = plan->rank - 2; needed && plan->rank >= 2 && axis > 0; axis--) {
         text_printf(out, "%*sconst %s r%u = ", indent, "", language->index, axis);
         emit_quotient(out, language, row, arena_printf(scratch, "kf_e%u", axis));
@@ -109,6 +115,16 @@ void emit_offset(Text *out, const Plan *plan, const Access *access, const char *
     arena_close(scratch);
 }
 
+const char *language_total(const Plan *plan) {
+    return plan->rank == 1 ? "kf_n" : "kf_rows * kf_cols";
+}
+
+bool language_linear(const Plan *plan) {
+    for (uint32_t i = 0; plan->rank >= 2 && i < plan->stores.count; i++)
+        if (plan->stores.data[i].class != ACCESS_DENSE) return false;
+    return true;
+}
+
 /* --- lists */
 
 enum { LINE_COLUMNS = 100 };
@@ -129,7 +145,7 @@ void emit_next(Text *out, uint32_t i, const char *format, ...) {
 /* --- header and defaults */
 
 static const char *dims(const Plan *plan, const Access *access) {
-    bool outer = access->class == ACCESS_DENSE || walks_outer(plan, access);
+    bool outer = access_walks_rows(plan, access);
     bool inner = access->stride[plan->rank - 1] != 0;
     if (plan->rank == 1) return inner ? "kf_n" : "1";
     if (outer) return inner ? "kf_rows, kf_cols" : "kf_rows, 1";

@@ -32,6 +32,8 @@ void emit_operand(Text *out, const Plan *plan, const EmitLanguage *language, Val
 uint32_t access_count(const Plan *plan);
 const Access *access_at(const Plan *plan, uint32_t i);
 bool access_is_store(const Plan *plan, uint32_t i);
+/* It has other elements in other rows. */
+bool access_walks_rows(const Plan *plan, const Access *access);
 /* The kernel's arguments besides arrays, as parameters: sizes and strides, then scalars. */
 typedef struct Parameter {
     const char *name;
@@ -40,6 +42,7 @@ typedef struct Parameter {
 typedef struct Parameters {
     ARRAY(Parameter) list;
 } Parameters;
+bool parameter_is_scalar(const Parameter *parameter);
 Parameters language_parameters(const EmitLanguage *language, const Plan *plan, Arena *arena);
 
 /* "a / b", for an extent b; by the fastest way the language has. */
@@ -47,6 +50,10 @@ void emit_quotient(Text *out, const EmitLanguage *language, const char *a, const
 /* Coordinates i0 i1 … of all axes but the last, from `row`; nothing if no array needs them. */
 void emit_coordinates(Text *out, const EmitLanguage *language, const Plan *plan, const char *row,
                       int indent);
+/* Number of elements, over sizes: "kf_rows * kf_cols". */
+const char *language_total(const Plan *plan);
+/* Stores lie along the linear index: a kernel may walk it and look up where the loads lie. */
+bool language_linear(const Plan *plan);
 /* Where the array's element (row, column) lies: "row * kf_cols + column", "i0 * kf_in_x_s0 +
  * column". */
 void emit_offset(Text *out, const Plan *plan, const Access *access, const char *row,

@@ -13,6 +13,7 @@ static const char *class_name(AccessClass class) {
 static void print_class(Text *out, const Plan *plan, const Access *access, const char *kind) {
     text_printf(out, " %s%u:%s:%s", kind, access->slot, dtype_name(access->dtype),
                 class_name(access->class));
+    if (access->class != ACCESS_DENSE) text_add(out, ":");
     for (uint32_t axis = 0; access->class != ACCESS_DENSE && axis < plan->rank; axis++)
         text_add(out, plan_stride_given(plan, access, axis) ? "*"
                       : access->stride[axis]                ? "1"

@@ -335,6 +335,14 @@ static void strided(void **state) {
     CHECK("x - y", "x=30x20@-20,-1 y=30x20", "x=5x7@-7,-1 y=5x7");
 }
 
+static void strided_outputs(void **state) {
+    (void)state;
+    CHECK("relu(x + b)", "x=10x12 b=12 @128,1", "x=33x4 b=4 @64,1", "x=5x7 b=7 @9,1");
+    CHECK("relu(x + b)", "x=12x16 b=16 @1,12", "x=9x5 b=5 @1,9");
+    CHECK("x * 2", "x=300 @2", "x=5 @3", "x=70001 @2");
+    CHECK("x - y", "x=6x4x8 y=4x8 @-64,8,1", "x=3x5x4 y=5x4 @-32,4,1");
+}
+
 static void types(void **state) {
     static const char *const names[] = {"f64", "f32", "f16", "bf16", "bool",
                                         "u8",  "i8",  "i32", "i64"};
@@ -399,9 +407,16 @@ static void scalars(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dense),     cmocka_unit_test(rows),     cmocka_unit_test(deep),
-        cmocka_unit_test(strided),   cmocka_unit_test(types),    cmocka_unit_test(casts),
-        cmocka_unit_test(functions), cmocka_unit_test(in_place), cmocka_unit_test(scalars),
+        cmocka_unit_test(dense),
+        cmocka_unit_test(rows),
+        cmocka_unit_test(deep),
+        cmocka_unit_test(strided),
+        cmocka_unit_test(strided_outputs),
+        cmocka_unit_test(types),
+        cmocka_unit_test(casts),
+        cmocka_unit_test(functions),
+        cmocka_unit_test(in_place),
+        cmocka_unit_test(scalars),
     };
     return cmocka_run_group_tests(tests, open_targets, close_targets);
 }

@@ -21,6 +21,11 @@ typedef struct Program {
     Groups groups;
 } Program;
 
+static inline void program_strides(const char *text, uint32_t rank, int64_t strides[RANK_MAX]) {
+    char *at = (char *)text;
+    for (uint32_t i = 0; i < rank; i++) strides[i] = strtoll(at + 1, &at, 10);
+}
+
 static inline void program_fail(const Diags *diags, const char *text) {
     Text message = {0};
     diags_print(&message, diags);
@@ -34,14 +39,14 @@ static inline InputSpec program_input(Arena *arena, char *word) {
     const char *why;
     *shape++ = 0;
     if (dtype) *dtype++ = 0;
-    if (strides) *strides++ = 0;
+    if (strides) *strides = 0;
     spec.name = arena_copy(arena, word, strlen(word));
     if (dtype && !dtype_find(dtype, &spec.type.dtype)) abort();
     DType type = spec.type.dtype;
     if (!shape_parse(shape, &spec.type, &why)) abort();
     spec.type.dtype = type;
-    for (uint32_t i = 0; strides && i < spec.type.rank; i++, spec.has_strides = true)
-        spec.strides[i] = strtoll(strides + (i > 0), &strides, 10);
+    spec.has_strides = strides != NULL;
+    if (strides) program_strides(strides, spec.type.rank, spec.strides);
     return spec;
 }
 
@@ -50,11 +55,13 @@ static inline Program program_make(Arena *arena, const char *text, const char *i
     Program p = {.arena = arena, .registry = registry_open(arena)};
     Diags diags = {.arena = arena};
     ARRAY(InputSpec) specs = {0};
-    const char *why;
+    const char *why, *output = NULL;
     char *copy = arena_copy(arena, inputs, strlen(inputs)), *rest = NULL;
     p.options.plain.dtype = DT_F32;
     for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
-        if (strchr(word, '='))
+        if (*word == '@')
+            output = word;
+        else if (strchr(word, '='))
             array_push(arena, &specs, program_input(arena, word));
         else
             p.options.has_shape = shape_parse(word, &p.options.plain, &why);
@@ -64,6 +71,7 @@ static inline Program program_make(Arena *arena, const char *text, const char *i
     p.ast = parse_program(arena, source_new(arena, "<expr>", text, strlen(text)), &diags);
     Ir *ir = p.ast ? lower(arena, p.ast, p.registry, &p.options, &diags) : NULL;
     if (!ir) program_fail(&diags, text);
+    if (output) program_strides(output, ir->outputs.data[0].type.rank, ir->outputs.data[0].strides);
     p.ir = simplify(arena, ir, true);
     p.groups = fuse(arena, p.ir);
     return p;
