@@ -38,7 +38,8 @@ static KfStatus launched(KfKernel *kernel, bool ok, bool refused, const Why *why
                             why->text);
 }
 
-static Launcher *launcher(KfKernel *kernel, Launcher **slot, bool current) {
+static Launcher *launcher(KfKernel *kernel, Launcher **slot, bool current, Why *why) {
+    if (kernel->device->imaginary) return why_set(why, "this device runs nothing"), NULL;
     if (!*slot)
         *slot = launcher_open(kernel->device, kernel->index, current, kernel->program->ir,
                               kernel->run, kernel->binaries, kernel->binary_count);
@@ -49,7 +50,7 @@ KfStatus kf_launch(KfKernel *kernel, const void *const *inputs, void *const *out
                    void *stream) {
     Why why = {"out of memory"};
     bool refused = false;
-    Launcher *l = launcher(kernel, &kernel->current, true);
+    Launcher *l = launcher(kernel, &kernel->current, true, &why);
     bool ok = l && launcher_launch(l, inputs, outputs, stream, &refused, &why);
     return launched(kernel, ok, refused, &why);
 }
@@ -57,7 +58,7 @@ KfStatus kf_launch(KfKernel *kernel, const void *const *inputs, void *const *out
 KfStatus kf_run(KfKernel *kernel, const void *const *inputs, void *const *outputs) {
     Why why = {"out of memory"};
     bool refused = false;
-    Launcher *l = launcher(kernel, &kernel->own, false);
+    Launcher *l = launcher(kernel, &kernel->own, false, &why);
     bool ok = l && launcher_run(l, inputs, outputs, &refused, &why);
     return launched(kernel, ok, refused, &why);
 }

@@ -35,6 +35,7 @@ echo 'z = y9999' >>statements.kf
 refused 1 '10000 statements' -f statements.kf --shape 4
 { echo x; head -c 17000000 /dev/zero | tr '\0' ' '; } >large.kf
 refused 1 '16 MiB' -f large.kf --shape 4
+refused 1 '16 MiB' -f /dev/zero --shape 4
 rm large.kf
 
 sum() { local i; printf x0; for ((i = 1; i < $1; i++)); do printf ' + x%d' "$i"; done; }

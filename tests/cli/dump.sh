@@ -43,3 +43,11 @@ for program in "${programs[@]}"; do
     [ "$status" = 0 ] || fail "dump --cuda ${program%|*} does not compile"
 done
 command -v nvcc >/dev/null || echo "no nvcc here: CUDA text not compiled"
+
+"$KFUSE" dump --ir 'x + 1' --shape 4 >expected.txt
+run "$KFUSE" dump --ir 'x + 1' --shape 4 -o written.txt
+expect_status 0
+expect_no_out
+cmp -s expected.txt written.txt || fail "-o wrote something else"
+refused 4 "cannot write 'nowhere/x.txt'" dump --ir 'x + 1' --shape 4 -o nowhere/x.txt
+refused 4 "cannot write '/dev/full'" dump --c 'x + 1' --shape 4 -o /dev/full

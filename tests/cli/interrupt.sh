@@ -49,3 +49,15 @@ kill -INT $pid
 finish
 expect_status 130
 [ -z "$(ls out.npy* 2>/dev/null)" ] || fail "an output file after Ctrl-C"
+
+# A terminal's Ctrl-C reaches the workers too: they are not counted as crashes.
+set -m
+start "$problem" --shape 44x44 --effort full --budget 30
+set +m
+sleep 0.5
+kill -INT -- -$pid
+finish
+expect_status 130
+expect_no_process
+run "$KFUSE" cache show ''
+case $out in *crash*) fail "an interrupt became a crash" ;; esac

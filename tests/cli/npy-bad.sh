@@ -72,3 +72,12 @@ expect_err '/dev/full: No space left on device'
 [ -c /dev/full ] || fail "/dev/full was replaced"
 expect_no_process
 [ -z "$(files | grep 'tmp$')" ] || fail "a temporary file is left"
+
+# What a file says stands; one file an input and an output.
+npy four.npy f32 4 1 2 3 4
+refused 1 "'x' has another shape than --shape x says" run 'x + 1' x=four.npy --shape x=1000000 -o out.npy
+refused 1 "'x' has another shape than --shape x says" run 'x + 1' x=four.npy --shape x=2x2 -o out.npy
+refused 2 "two files for input 'x'" run 'x + 1' x=four.npy x=good.npy -o out.npy
+refused 2 "two outputs for one file, 'out.npy'" run 'a = x + 1; b = x + 2' x=four.npy -o a=out.npy -o b=out.npy
+refused 2 '-o goes with run and dump' 'x + 1' --shape 4 -o out.npy
+refused 4 'runs nothing' run 'x + 1' x=four.npy -o out.npy --device null --trials 1 --quiet
