@@ -27,6 +27,8 @@ static int open_targets(void **state) {
     (void)state;
     for (const Device *const *d = device_table; *d; d++) {
         Target *target = &targets[target_count];
+        const char *only = getenv("KF_TEST_DEVICE"); /* tests/gpu/run.sh: not the cpu again */
+        if (only && strcmp(only, (*d)->name) != 0) continue;
         if ((*d)->imaginary || (*d)->count(&why) == 0) continue;
         target->device = *d;
         if (!(*d)->identify(0, true, &target->identity, &why)) continue;
