@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/contract.h"
 #include "compiler/simplify.h"
 #include "compiler/verify.h"
 #include "grammar/parse.h"
@@ -30,6 +31,7 @@ KfStatus pipeline_compile(KfProgram *program, const Source *source, const KfProb
     if (!ir || !program_output_strides(session, problem, ir)) return KF_INPUT;
     program->ir = ir;
     program->simplified = simplify(arena, ir, true);
+    if (program->fast) program->simplified = contract(arena, program->simplified);
     const char *broken = verify(program->simplified, arena);
     if (broken) fprintf(stderr, "kfuse: internal error: %s\n", broken), abort();
     program->expression = program_one_line(arena, program->ast);
@@ -61,13 +63,13 @@ static void drop_empty(const Ir *ir, Groups *groups) {
     groups->list.count = kept;
 }
 
-/* The program as the eager chain computes it, rounding after every operation; NULL where that changes nothing,
- * since no float is narrower than the compute type. */
+/* The program as the eager chain computes it, rounding after every operation, products among them; NULL where that
+ * changes nothing, since no float is narrower than the compute type. */
 static const Ir *rounded_program(const KfProgram *program, Arena *arena) {
     const Ir *ir = program->simplified;
     LowerOptions options = program->lower;
     Diags diags = {.arena = arena};
-    bool narrow = false;
+    bool narrow = program->fast;
     for (Value v = 1; v < ir->nodes.count; v++)
         narrow |=
             dtype_is_float(ir_node(ir, v)->type.dtype) && ir_node(ir, v)->type.dtype < ir->compute;
@@ -89,7 +91,6 @@ static bool build_parts(KfKernel *kernel, TuneProblem *whole, const Groups *grou
                            only ? whole->rounded : NULL, only ? chain : NULL, options, whole->store,
                            &parts[i].problem, why))
             return false;
-        parts[i].problem.fast_math = whole->fast_math;
     }
     return groups->list.count == 1 || problem_companions(kernel->arena, chain, whole, why);
 }
@@ -119,7 +120,6 @@ KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *in) {
         .identity = identity,
         .ir = program->simplified,
         .rounded = rounded_program(program, arena),
-        .fast_math = strcmp(program->math, "fast") == 0,
         .store = session->store,
     };
     const Eager *chain =

@@ -28,6 +28,7 @@ struct KfProgram {
     const Ir *ir;         /* as lowered */
     const Ir *simplified; /* calls inlined */
     const char *device, *math;
+    bool fast; /* --math fast: contracted */
     const char *expression; /* canonical, on one line */
 };
 

@@ -40,8 +40,9 @@ static void print_head(Text *out, uint32_t reads, uint32_t writes) {
 }
 
 static void print_launch(Text *out, bool cuda, uint32_t count) {
-    text_add(out, cuda ? "\n//! launch   grid = ceildiv("
-                       : "\n//! launch   block = max(1, min(cpus, ceildiv(");
+    text_add(out,
+             cuda ? "\n//! launch   grid = ceildiv("
+                  : "\n//! launch   block = __THREADS__ ? __THREADS__ : max(1, min(cpus, ceildiv(");
     print_most(out, count);
     text_add(out, cuda ? ", 16 * __BLOCK__ * __UNROLL__)  block = __BLOCK__\n" : ", 65536)))\n");
 }

@@ -105,7 +105,7 @@ static Value copy_node(Ir *to, const Ir *from, const IrNode *node, const Value *
 }
 
 /* Inputs, outputs and params, with names of their own. */
-static void copy_interface(Ir *to, const Ir *from, const Value *map) {
+void ir_copy_interface(Ir *to, const Ir *from, const Value *map) {
     for (uint32_t i = 0; i < from->inputs.count; i++) {
         IrInput input = from->inputs.data[i];
         input.name = arena_copy(to->arena, input.name, strlen(input.name));
@@ -137,7 +137,7 @@ Ir *ir_copy(Arena *arena, const Ir *ir, bool inline_calls) {
         bool inlined = inline_calls && node->op == IR_CALL;
         map[v] = inlined ? map[node->arg[0]] : copy_node(copy, ir, node, map);
     }
-    copy_interface(copy, ir, map);
+    ir_copy_interface(copy, ir, map);
     arena_close(scratch);
     return copy;
 }

@@ -140,6 +140,8 @@ enum { POWER_MAX = 16 };
 Value ir_reduce(Ir *ir, Reduction reduction, Value a, int32_t axis, Span span);
 Value ir_matmul(Ir *ir, Value a, Value b, Span span);
 Value ir_transpose(Ir *ir, Value a, Span span);
+/* Params, inputs and outputs of `from`, with values as `map` has them. */
+void ir_copy_interface(Ir *to, const Ir *from, const Value *map);
 /* `node`, or the constant it folds to. */
 Value ir_finish(Ir *ir, IrNode node);
 

@@ -144,20 +144,6 @@ static Value rebuild(Ir *to, const Ir *from, Value value, const Value *map) {
     return ir_value(to, node);
 }
 
-/* Inputs, outputs and params as they are, with their new values. */
-static void take_interface(Ir *to, const Ir *from, const Value *map) {
-    for (uint32_t i = 0; i < from->params.count; i++)
-        array_push(to->arena, &to->params, from->params.data[i]);
-    for (uint32_t i = 0; i < from->inputs.count; i++) {
-        array_push(to->arena, &to->inputs, from->inputs.data[i]);
-        to->inputs.data[i].value = map[from->inputs.data[i].value];
-    }
-    for (uint32_t i = 0; i < from->outputs.count; i++) {
-        array_push(to->arena, &to->outputs, from->outputs.data[i]);
-        to->outputs.data[i].value = map[from->outputs.data[i].value];
-    }
-}
-
 Ir *simplify(Arena *arena, const Ir *ir, bool inline_calls) {
     Arena *scratch = arena_open();
     const Ir *from = ir_copy(scratch, ir, inline_calls);
@@ -165,7 +151,7 @@ Ir *simplify(Arena *arena, const Ir *ir, bool inline_calls) {
     Value *map = arena_array(scratch, Value, from->nodes.count);
     to->compute = from->compute;
     for (Value v = 1; v < from->nodes.count; v++) map[v] = rebuild(to, from, v, map);
-    take_interface(to, from, map);
+    ir_copy_interface(to, from, map);
     Ir *result = ir_copy(arena, to, inline_calls);
     arena_close(scratch);
     return result;

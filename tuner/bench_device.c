@@ -19,7 +19,7 @@ static const int64_t chunk = (int64_t)1 << 26; /* elements a launch of kf_check 
 static bool compile(Rig *rig, const Ir *ir, Text *binary, Why *why) {
     Text source = {0};
     rig->device->oracle(&source, ir);
-    CompileUnit unit = {text_string(&source), "oracle", false};
+    CompileUnit unit = {text_string(&source), "oracle", true};
     Outcome outcome = rig->device->compile(&unit, &rig->setup.identity, binary, why);
     text_free(&source);
     return outcome == OUTCOME_OK;

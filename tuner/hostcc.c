@@ -39,9 +39,6 @@ static const char *const compile_options[] = {
     "-fvisibility=default",
     NULL,
 };
-static const char *const fast_options[] = {
-    "-fassociative-math", "-fno-signed-zeros", "-freciprocal-math", "-ffp-contract=fast", NULL,
-};
 static const char *const link_options[] = {"-shared", "-Wl,--build-id=none", NULL};
 /* gcc's linker plug-in would want a file in TMPDIR for its symbol resolution. */
 static const char *const link_options_gcc[] = {"-fno-use-linker-plugin", NULL};
@@ -245,7 +242,6 @@ void hostcc_options(const HostCompiler *compiler, Text *out) {
     Words words = {0};
     add(&words, compiler->words);
     add(&words, compile_options);
-    add(&words, fast_options);
     add(&words, link_options);
     add(&words, libraries);
     for (int i = 0; i < words.count; i++) text_printf(out, "%s ", words.list[i]);
@@ -257,14 +253,12 @@ typedef struct Files {
     int source, complaints, object, shared;
 } Files;
 
-static bool compile_step(const HostCompiler *compiler, const Files *files, bool fast_math,
-                         Why *why) {
+static bool compile_step(const HostCompiler *compiler, const Files *files, Why *why) {
     const char *const input[] = {"-c", "-x", "c", "-", "-o", PATH_OBJECT, NULL};
     const int numbers[FD_FIRST_FREE] = {files->source, -1, files->complaints, files->object, -1};
     Words words = {0};
     add(&words, compiler->words);
     add(&words, compile_options);
-    if (fast_math) add(&words, fast_options);
     add(&words, input);
     return run(&words, numbers, why);
 }
@@ -293,9 +287,8 @@ static void first_complaint(int fd, Why *why) {
     text_free(&text);
 }
 
-static Outcome compile(const HostCompiler *compiler, const Files *files, bool fast_math,
-                       Text *object, Why *why) {
-    if (!compile_step(compiler, files, fast_math, why) || !link_step(compiler, files, why)) {
+static Outcome compile(const HostCompiler *compiler, const Files *files, Text *object, Why *why) {
+    if (!compile_step(compiler, files, why) || !link_step(compiler, files, why)) {
         first_complaint(files->complaints, why);
         return OUTCOME_COMPILE;
     }
@@ -304,15 +297,14 @@ static Outcome compile(const HostCompiler *compiler, const Files *files, bool fa
     return OUTCOME_COMPILE;
 }
 
-Outcome hostcc_compile(const HostCompiler *compiler, const char *source, bool fast_math,
-                       Text *object, Why *why) {
+Outcome hostcc_compile(const HostCompiler *compiler, const char *source, Text *object, Why *why) {
     Outcome outcome = OUTCOME_COMPILE;
     Files files = {memory_file(), memory_file(), memory_file(), memory_file()};
     if (files.source < 0 || files.complaints < 0 || files.object < 0 || files.shared < 0 ||
         !write_all(files.source, source, strlen(source)))
         why_set(why, "no memory for a compiler's files: %s", strerror(errno));
     else
-        outcome = compile(compiler, &files, fast_math, object, why);
+        outcome = compile(compiler, &files, object, why);
     if (files.source >= 0) close(files.source);
     if (files.complaints >= 0) close(files.complaints);
     if (files.object >= 0) close(files.object);

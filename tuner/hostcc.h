@@ -22,7 +22,6 @@ bool hostcc_version(HostCompiler *compiler, Why *why);
 /* Every option of both steps, for keys. */
 void hostcc_options(const HostCompiler *compiler, Text *out);
 /* OUTCOME_COMPILE with the first error's line in `why`. */
-Outcome hostcc_compile(const HostCompiler *compiler, const char *source, bool fast_math,
-                       Text *object, Why *why);
+Outcome hostcc_compile(const HostCompiler *compiler, const char *source, Text *object, Why *why);
 
 #endif

@@ -94,6 +94,13 @@ static void open_search(Tuning *t) {
     t->search = t->strategy->open(t->arena, &problem);
 }
 
+/* Compile workers: those asked for; else what the machine has, less a CPU for the bench that works beside them. */
+static int jobs(const Tuning *t) {
+    int cpus = parallel_cpus();
+    if (t->options->jobs > 0 || t->problem->device->host_exclusive || cpus < 3) return t->options->jobs;
+    return cpus - 1;
+}
+
 static bool open_workers(Tuning *t, Why *why) {
     const TuneProblem *p = t->problem;
     double start = now();
@@ -101,7 +108,7 @@ static bool open_workers(Tuning *t, Why *why) {
     t->bench = bench_open(p->device, p->index, p->identity, p->ir, p->rounded, &options, why);
     if (!t->bench) return false;
     if (!t->tuned->from_store) {
-        t->pool = pool_open(p->device, p->identity, t->options->jobs, COMPILE_LIMIT, why);
+        t->pool = pool_open(p->device, p->identity, jobs(t), COMPILE_LIMIT, why);
         if (!t->pool) return false;
         t->tuned->workers = (uint32_t)pool_size(t->pool);
     }

@@ -51,7 +51,6 @@ typedef struct TuneProblem {
     uint32_t plan_count;
     const Companion *companions;
     uint32_t companion_count;
-    bool fast_math;
     Store *store;
     StoreKey key;
     const char *journal;

@@ -2,9 +2,10 @@
 //! input    in0[bytes0] : u8
 //! output   out0[bytes1] : u8
 //! args     in0 out0 bytes0 bytes1
-//! launch   block = max(1, min(cpus, ceildiv(max(bytes0, bytes1), 65536)))
+//! launch   block = __THREADS__ ? __THREADS__ : max(1, min(cpus, ceildiv(max(bytes0, bytes1), 65536)))
 //! knob     __STREAM__ 1 0
-//! knob     __BLOCK__ 262144 65536
+//! knob     __THREADS__ 0 1
+//! knob     __BLOCK__ 262144
 
 // Streams arrays in and out a vector at a time: what the memory gives a kernel of this many reads and
 // writes. The lines above are for one of each; emit_stream writes them for others.

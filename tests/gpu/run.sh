@@ -50,16 +50,18 @@ if part programs; then
 fi
 
 if part tests; then
-    for name in cuda devices points device_ops; do
-        [ -x "$build/tests/test_$name" ] && check "$build/tests/test_$name"
+    for name in cuda bench devices emit points device_ops; do
+        [ -x "$build/tests/test_$name" ] && KF_TEST_DEVICE=cuda check "$build/tests/test_$name"
     done
 fi
 
 if part sanitize; then
-    for name in points cuda; do
+    for name in points emit; do # cuda and bench inject faults
         [ -x "$build/tests/test_$name" ] || continue
-        check compute-sanitizer --tool memcheck --error-exitcode 9 --print-limit 5 "$build/tests/test_$name"
+        KF_TEST_DEVICE=cuda check compute-sanitizer --tool memcheck --error-exitcode 9 --print-limit 5 "$build/tests/test_$name"
     done
+    check compute-sanitizer --tool memcheck --error-exitcode 9 --print-limit 5 --target-processes all \
+        "$KFUSE" 'gelu(x+b)+res' --shape 1000x1003 --shape b=1003 --effort quick --retune --quiet
 fi
 
 title "${failed:+failed:}${failed:-all parts passed}"

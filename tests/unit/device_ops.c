@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -20,6 +21,8 @@ static void every_op_on_every_device(void **state) {
         Text out = {0};
         OpsCheck result = {0};
         Why why = {""};
+        const char *only = getenv("KF_TEST_DEVICE"); /* tests/gpu/run.sh: not the cpu again */
+        if (only && strcmp(only, (*d)->name) != 0) continue;
         if ((*d)->imaginary || (*d)->count(&why) == 0) continue;
         bool passed = ops_check(&out, registry, ops, count, *d, 0, store, arena, &result, &why);
         printf("%s%s\n%u functions on %s: %u passed, %u failed\n", text_string(&out), why.text, count, (*d)->name,

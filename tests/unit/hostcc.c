@@ -48,7 +48,7 @@ static void is_found(void **state) {
 static Text compile(const HostCompiler *compiler, const char *source) {
     Text object = {0};
     Why why;
-    if (hostcc_compile(compiler, source, false, &object, &why) != OUTCOME_OK)
+    if (hostcc_compile(compiler, source, &object, &why) != OUTCOME_OK)
         fail_msg("%s", why.text);
     return object;
 }
@@ -83,12 +83,11 @@ static void leaves_nothing(const HostCompiler *compiler) {
     assert_memory_equal(object.data, "\177ELF", 4);
     text_clear(&object);
     assert_int_equal(
-        hostcc_compile(compiler, "int a;\nint k( { }\n#error no\n", false, &object, &why),
+        hostcc_compile(compiler, "int a;\nint k( { }\n#error no\n", &object, &why),
         OUTCOME_COMPILE);
     assert_non_null(strstr(why.text, ":2:")); /* the first error's line */
     assert_null(strchr(why.text, '\n'));
-    assert_int_equal(hostcc_compile(compiler, "extern int f(void); int k(void) { return f(); }",
-                                    true, &object, &why),
+    assert_int_equal(hostcc_compile(compiler, "extern int f(void); int k(void) { return f(); }", &object, &why),
                      OUTCOME_OK);
     assert_int_equal(count_files(folder), 0);
     unsetenv("TMPDIR");

@@ -93,7 +93,7 @@ static Outcome compile(const CompileUnit *unit, const DeviceIdentity *identity, 
     HostCompiler compiler;
     if (!hostcc_find(&compiler, why)) return OUTCOME_COMPILE;
     compiler.clang = strncmp(identity->compiler, "clang", 5) == 0;
-    return hostcc_compile(&compiler, unit->source, unit->fast_math, binary, why);
+    return hostcc_compile(&compiler, unit->source, binary, why);
 }
 
 static bool resources(const void *binary, size_t size, const char *entry, Resources *out,
