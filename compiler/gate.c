@@ -11,7 +11,7 @@
 
 static void *copy_bytes(Arena *arena, const void *bytes, size_t size) {
     void *copy = arena_alloc(arena, size);
-    memcpy(copy, bytes, size);
+    if (size > 0) memcpy(copy, bytes, size);
     return copy;
 }
 
