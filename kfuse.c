@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/contract.h"
 #include "compiler/simplify.h"
 #include "compiler/verify.h"
 #include "grammar/parse.h"
@@ -30,6 +31,7 @@ KfStatus pipeline_compile(KfProgram *program, const Source *source, const KfProb
     if (!ir || !program_output_strides(session, problem, ir)) return KF_INPUT;
     program->ir = ir;
     program->simplified = simplify(arena, ir, true);
+    if (program->fast) program->simplified = contract(arena, program->simplified);
     const char *broken = verify(program->simplified, arena);
     if (broken) fprintf(stderr, "kfuse: internal error: %s\n", broken), abort();
     program->expression = program_one_line(arena, program->ast);
@@ -52,41 +54,81 @@ KfStatus pipeline_groups(KfProgram *program, Groups *groups) {
     return KF_OK;
 }
 
+/* Outputs without elements need no kernel. */
+static void drop_empty(const Ir *ir, Groups *groups) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < groups->list.count; i++)
+        if (type_count(&ir->outputs.data[groups->list.data[i].outputs.data[0]].type) > 0)
+            groups->list.data[kept++] = groups->list.data[i];
+    groups->list.count = kept;
+}
+
+/* The program as the eager chain computes it, rounding after every operation, products among them; NULL where that
+ * changes nothing, since no float is narrower than the compute type. */
+static const Ir *rounded_program(const KfProgram *program, Arena *arena) {
+    const Ir *ir = program->simplified;
+    LowerOptions options = program->lower;
+    Diags diags = {.arena = arena};
+    bool narrow = program->fast;
+    for (Value v = 1; v < ir->nodes.count; v++)
+        narrow |=
+            dtype_is_float(ir_node(ir, v)->type.dtype) && ir_node(ir, v)->type.dtype < ir->compute;
+    options.round_each_op = true;
+    if (!narrow) return NULL;
+    return simplify(arena, lower(arena, program->ast, program->session->registry, &options, &diags),
+                    true);
+}
+
+/* One problem a group: its template, bound to this shape and to the gate's edges. */
+static bool build_parts(KfKernel *kernel, TuneProblem *whole, const Groups *groups,
+                        const Eager *chain, const ProblemOptions *options, Part *parts, Why *why) {
+    for (uint32_t i = 0; i < groups->list.count; i++) {
+        bool only = groups->list.count == 1;
+        const Ir *ir =
+            only ? whole->ir : fuse_part(kernel->arena, whole->ir, &groups->list.data[i]);
+        parts[i].group = &groups->list.data[i];
+        if (!problem_build(kernel->arena, whole->device, whole->index, whole->identity, ir,
+                           only ? whole->rounded : NULL, only ? chain : NULL, options, whole->store,
+                           &parts[i].problem, why))
+            return false;
+    }
+    return groups->list.count == 1 || problem_companions(kernel->arena, chain, whole, why);
+}
+
 KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *in) {
     KfProgram *program = kernel->program;
     KfSession *session = program->session;
     Arena *arena = kernel->arena;
     double began = tuning_clock();
-    Why why;
+    Diags diags = {.arena = arena};
+    DeviceIdentity *identity = arena_new(arena, DeviceIdentity);
+    TuneOptions options;
     Groups groups;
+    Why why;
     KfStatus status = pipeline_groups(program, &groups);
     if (status != KF_OK) return status;
-    if (groups.list.count != 1)
-        return session_say(session, KF_NO_KERNEL,
-                           "outputs of different shapes need %u kernels: not covered yet",
-                           groups.list.count);
-    if (!device_select(program->device, &kernel->device, &kernel->index, &why))
-        return session_say(session, KF_ENVIRONMENT, "%s", why.text);
-    DeviceIdentity *identity = arena_new(arena, DeviceIdentity);
-    if (!tuning_identify(session, kernel->device, kernel->index, arena, identity, &why))
+    drop_empty(program->simplified, &groups);
+    if (!device_select(program->device, &kernel->device, &kernel->index, &why) ||
+        !tuning_identify(session, kernel->device, kernel->index, arena, identity, &why))
         return session_say(session, KF_ENVIRONMENT, "%s", why.text);
     if ((status = tuning_fits_memory(program, identity)) != KF_OK) return status;
+    if (groups.list.count == 0) return tuning_nothing(kernel, identity, began);
 
-    Diags diags = {.arena = arena};
-    LowerOptions each = program->lower;
-    each.round_each_op = true;
-    const Ir *rounded =
-        simplify(arena, lower(arena, program->ast, session->registry, &each, &diags), true);
+    TuneProblem whole = {
+        .device = kernel->device,
+        .index = kernel->index,
+        .identity = identity,
+        .ir = program->simplified,
+        .rounded = rounded_program(program, arena),
+        .store = session->store,
+    };
     const Eager *chain =
         eager(arena, program->ast, session->registry, &program->lower, program->ir, &diags);
-    ProblemOptions options = {program->math, in->hot, in->exact, true};
-    TuneProblem problem;
-    if (!problem_build(arena, kernel->device, kernel->index, identity, program->simplified, rounded,
-                       chain, &options, session->store, &problem, &why))
+    Part *parts = arena_array(arena, Part, groups.list.count);
+    ProblemOptions how = {program->math, in->hot, in->exact, true};
+    if (!build_parts(kernel, &whole, &groups, chain, &how, parts, &why))
         return session_say(session, KF_NO_KERNEL, "%s", why.text);
-    problem.fast_math = strcmp(program->math, "fast") == 0;
-    TuneOptions tuning;
-    if (!tuning_options(program, in, problem.template, arena, &tuning)) return KF_USAGE;
-    if (!tuning.retune && tuning_answer(kernel, &problem, began)) return KF_OK;
-    return tuning_kernel(kernel, &problem, &tuning, chain, began);
+    if (!tuning_options(program, in, parts[0].problem.template, arena, &options)) return KF_USAGE;
+    if (!options.retune && tuning_answer(kernel, parts, groups.list.count, began)) return KF_OK;
+    return tuning_kernel(kernel, &whole, parts, groups.list.count, &options, chain, began);
 }

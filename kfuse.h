@@ -194,7 +194,7 @@ typedef struct KfResult {
     double roof_fraction; /* of what the device streams with these arrays; 0: not measured */
     double speedup;       /* eager_time / time; 0: not measured */
     double max_ulp;
-    uint32_t candidates, compiled; /* tried in this run; compiled in this run */
+    uint32_t candidates, compiled; /* tried when it was tuned; compiled in this run */
     bool cached;                   /* answered from the store */
 } KfResult;
 KF_API KfResult kf_kernel_result(const KfKernel *kernel);

@@ -38,7 +38,8 @@ static KfStatus launched(KfKernel *kernel, bool ok, bool refused, const Why *why
                             why->text);
 }
 
-static Launcher *launcher(KfKernel *kernel, Launcher **slot, bool current) {
+static Launcher *launcher(KfKernel *kernel, Launcher **slot, bool current, Why *why) {
+    if (kernel->device->imaginary) return why_set(why, "this device runs nothing"), NULL;
     if (!*slot)
         *slot = launcher_open(kernel->device, kernel->index, current, kernel->program->ir,
                               kernel->run, kernel->binaries, kernel->binary_count);
@@ -49,16 +50,17 @@ KfStatus kf_launch(KfKernel *kernel, const void *const *inputs, void *const *out
                    void *stream) {
     Why why = {"out of memory"};
     bool refused = false;
-    Launcher *l = launcher(kernel, &kernel->current, true);
-    return launched(kernel, l && launcher_launch(l, inputs, outputs, stream, &refused, &why),
-                    refused, &why);
+    Launcher *l = launcher(kernel, &kernel->current, true, &why);
+    bool ok = l && launcher_launch(l, inputs, outputs, stream, &refused, &why);
+    return launched(kernel, ok, refused, &why);
 }
 
 KfStatus kf_run(KfKernel *kernel, const void *const *inputs, void *const *outputs) {
     Why why = {"out of memory"};
     bool refused = false;
-    Launcher *l = launcher(kernel, &kernel->own, false);
-    return launched(kernel, l && launcher_run(l, inputs, outputs, &refused, &why), refused, &why);
+    Launcher *l = launcher(kernel, &kernel->own, false, &why);
+    bool ok = l && launcher_run(l, inputs, outputs, &refused, &why);
+    return launched(kernel, ok, refused, &why);
 }
 
 const char *kf_kernel_report(KfKernel *kernel, KfFormat format) {
@@ -80,7 +82,7 @@ KfResult kf_kernel_result(const KfKernel *kernel) {
                       or_zero((double)r->bytes / r->time / r->roof),
                       or_zero(r->eager_time / r->time),
                       or_zero(r->max_ulp),
-                      (uint32_t)r->candidates,
+                      r->cached ? 0 : (uint32_t)r->candidates,
                       (uint32_t)r->compiled,
                       r->cached != 0};
 }

@@ -7,6 +7,7 @@
 #include "compiler/lower.h"
 #include "kfuse.h"
 #include "tuner/launcher.h"
+#include "tuner/race.h"
 #include "tuner/summary.h"
 
 struct KfSession {
@@ -27,6 +28,7 @@ struct KfProgram {
     const Ir *ir;         /* as lowered */
     const Ir *simplified; /* calls inlined */
     const char *device, *math;
+    bool fast; /* --math fast: contracted */
     const char *expression; /* canonical, on one line */
 };
 
@@ -42,6 +44,12 @@ struct KfKernel {
     Report report;
     Text text, json;
 };
+
+/* One kernel of the program: a group of its outputs. */
+typedef struct Part {
+    const Group *group;
+    TuneProblem problem;
+} Part;
 
 /* Adds "kfuse: …" to the session's message and returns `status`. */
 KfStatus session_say(KfSession *session, KfStatus status, const char *format, ...)
@@ -70,9 +78,23 @@ bool tuning_identify(KfSession *session, const Device *device, int index, Arena 
 bool tuning_options(KfProgram *program, const KfTuneOptions *in, const Template *template,
                     Arena *arena, TuneOptions *out);
 KfStatus tuning_fits_memory(KfProgram *program, const DeviceIdentity *identity);
-/* A Run and its binary from an earlier answer, without any driver. */
-bool tuning_answer(KfKernel *kernel, const TuneProblem *problem, double began);
-KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *problem, const TuneOptions *options,
-                       const Eager *eager, double began);
+/* Run and binaries from an earlier answer, without any driver. */
+bool tuning_answer(KfKernel *kernel, const Part *parts, uint32_t count, double began);
+/* `whole` is the program itself, for judging several parts together. */
+KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *whole, Part *parts, uint32_t count,
+                       const TuneOptions *options, const Eager *eager, double began);
+
+/* No output has elements: an empty Run, nothing compiled, nothing stored. */
+KfStatus tuning_nothing(KfKernel *kernel, const DeviceIdentity *identity, double began);
+
+/* kfuse_parts.c: gives the kernel the Run of all parts in a row, part i with binaries[i]. */
+void parts_assemble(KfKernel *kernel, const Part *parts, uint32_t count, const Run *const *runs,
+                    const Binary *binaries);
+/* The key of the whole: of its only part, or of all parts together. */
+StoreKey parts_key(Arena *arena, const Part *parts, uint32_t count);
+/* A part's Run and binary at a stored winner ("VEC=4 BLOCK=256"); false if the store has them no more. */
+bool parts_stored(Arena *arena, const Part *part, const char *winner, Run *run, Binary *binary);
+/* The winner of part `index` in "VEC=4 BLOCK=256 | VEC=2 …". */
+const char *parts_winner(Arena *arena, const char *winners, uint32_t index);
 
 #endif

@@ -104,6 +104,7 @@ KfStatus kf_program_open(KfSession *session, const char *text, size_t length,
     program->arena = arena_open();
     program->lower = lower_options(program->arena, problem);
     program->math = math[problem->math];
+    program->fast = problem->math == KF_MATH_FAST;
     if (problem->device)
         program->device = arena_copy(program->arena, problem->device, strlen(problem->device));
     const char *name = problem->source ? problem->source : "<expr>";

@@ -75,7 +75,7 @@ void kf_session_interrupt(KfSession *session) {
 KfStatus kf_session_add_ops(KfSession *session, const char *path) {
     const char *why;
     const Source *source = source_read(session->arena, path, &why);
-    if (!source) return session_say(session, KF_INPUT, "cannot read '%s': %s", path, why);
+    if (!source) return session_say(session, KF_INPUT, "%s", why);
     Diags diags = {.arena = session->arena};
     const Ast *ast = parse_definitions(session->arena, source, &diags);
     bool ok = ast && registry_add(session->registry, ast, LAYER_USER, &diags);

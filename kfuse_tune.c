@@ -104,34 +104,31 @@ static void store_fields(KfKernel *kernel, Report *r) {
     r->store = keeps ? store_path(store) : "";
 }
 
-/* A Run and its binary from an earlier answer, without any driver. */
-bool tuning_answer(KfKernel *kernel, const TuneProblem *problem, double began) {
+/* Run and binaries from an earlier answer, without any driver. */
+bool tuning_answer(KfKernel *kernel, const Part *parts, uint32_t count, double began) {
     Arena *arena = kernel->arena;
-    const char *text, *why;
+    const char *text;
     int64_t date;
-    Binary *binary = arena_new(arena, Binary);
-    Run *run = arena_new(arena, Run);
-    Point point = space_fallback(&problem->template->space);
-    Text label = {0};
-    if (!store_answer(problem->store, &problem->key, arena, &text, &date) ||
-        !report_load(arena, text, &kernel->report) ||
-        !point_parse(&problem->template->space, kernel->report.winner, &point, arena, &point, &why))
+    StoreKey key = parts_key(arena, parts, count);
+    Binary *binaries = arena_array(arena, Binary, count);
+    const Run **runs = arena_array(arena, const Run *, count);
+    if (!store_answer(parts[0].problem.store, &key, arena, &text, &date) ||
+        !report_load(arena, text, &kernel->report))
         return false;
-    point_print(&label, &problem->template->space, &point, ",");
-    bool ok =
-        store_binary(problem->store, &problem->key, text_string(&label), arena, &binary->bytes,
-                     &binary->size) &&
-        tune_run(arena, problem->template, problem->plans[0], &point, problem->identity, run, &why);
-    text_free(&label);
+    for (uint32_t i = 0; i < count; i++) {
+        Run *run = arena_new(arena, Run);
+        if (!parts_stored(arena, &parts[i], parts_winner(arena, kernel->report.winner, i), run,
+                          &binaries[i]))
+            return false;
+        runs[i] = run;
+    }
+    parts_assemble(kernel, parts, count, runs, binaries);
     kernel->report.cached = 1;
-    kernel->report.candidates = kernel->report.compiled = 0;
+    kernel->report.compiled = 0;
     kernel->report.date = date;
     kernel->report.took = tuning_clock() - began;
     store_fields(kernel, &kernel->report);
-    kernel->run = run;
-    kernel->binaries = binary;
-    kernel->binary_count = 1;
-    return ok;
+    return true;
 }
 
 static KfStatus no_winner(KfProgram *program, const Tuned *tuned) {
@@ -148,35 +145,100 @@ static KfStatus no_winner(KfProgram *program, const Tuned *tuned) {
         first ? outcome_phrase(first->result.outcome) : "", first ? first->result.message : "");
 }
 
-static void keep_answer(const TuneProblem *problem, const Report *report) {
+static void keep_answer(Arena *arena, const Part *parts, uint32_t count, const Report *report) {
+    StoreKey key = parts_key(arena, parts, count);
     Text text = {0};
     report_save(&text, report);
-    store_put_answer(problem->store, &problem->key, text_string(&text));
-    store_flush(problem->store);
+    store_put_answer(parts[0].problem.store, &key, text_string(&text));
+    store_flush(parts[0].problem.store);
     text_free(&text);
 }
 
-KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *problem, const TuneOptions *options,
-                       const Eager *eager, double began) {
-    KfProgram *program = kernel->program;
-    Tuned *tuned = arena_new(kernel->arena, Tuned);
+/* Several kernels in a row are one Run, judged and timed as a whole beside the eager chain. */
+static KfStatus race_parts(KfKernel *kernel, const TuneProblem *whole, const TuneOptions *options) {
+    Result results[2] = {0};
+    BenchReport bench;
     Why why;
-    if (!tune(kernel->arena, problem, options, tuned, &why))
-        return session_say(program->session, KF_ENVIRONMENT, "%s", why.text);
-    if (tuned->winner < 0) return no_winner(program, tuned);
-    const Candidate *winner = &tuned->candidates.data[tuned->winner];
-    kernel->run = &winner->run;
-    kernel->binaries = &winner->binary;
-    kernel->binary_count = 1;
-    kernel->report = summary(kernel->arena, problem, tuned, eager);
-    kernel->report.expression = program->expression;
-    kernel->report.math = program->math;
-    kernel->report.use = use_text(kernel->arena, program);
-    kernel->report.took = tuning_clock() - began;
-    kernel->report.date = (int64_t)time(NULL);
-    store_fields(kernel, &kernel->report);
-    if (!tuned->interrupted && !options->only) keep_answer(problem, &kernel->report);
-    return tuned->interrupted ? KF_INTERRUPTED : KF_OK;
+    const Companion *chain = whole->companion_count > 0 ? &whole->companions[0] : NULL;
+    Runner runners[2] = {{.label = "fused",
+                          .run = kernel->run,
+                          .binaries = kernel->binaries,
+                          .module_count = kernel->binary_count}};
+    if (chain)
+        runners[1] = (Runner){.label = chain->label,
+                              .run = chain->run,
+                              .sources = chain->sources,
+                              .module_count = chain->source_count,
+                              .rounded = true};
+    if (!race(kernel->arena, whole, options, runners, chain ? 2 : 1, results, &bench, &why))
+        return session_say(kernel->program->session, KF_ENVIRONMENT, "%s", why.text);
+    if (results[0].outcome != OUTCOME_OK)
+        return session_say(kernel->program->session, KF_NO_KERNEL, "the kernels together: %s: %s",
+                           outcome_phrase(results[0].outcome), results[0].message);
+    summary_race(&kernel->report, &results[0], chain ? &results[1] : NULL, &bench);
+    return KF_OK;
+}
+
+/* Tunes the parts one after another; their Runs and binaries become the kernel's. */
+static KfStatus tune_parts(KfKernel *kernel, Part *parts, uint32_t count,
+                           const TuneOptions *options, const Eager *eager) {
+    Arena *arena = kernel->arena;
+    Binary *binaries = arena_array(arena, Binary, count);
+    const Run **runs = arena_array(arena, const Run *, count);
+    KfStatus status = KF_OK;
+    Why why;
+    for (uint32_t i = 0; i < count; i++) {
+        Tuned *tuned = arena_new(arena, Tuned);
+        if (!tune(arena, &parts[i].problem, options, tuned, &why))
+            return session_say(kernel->program->session, KF_ENVIRONMENT, "%s", why.text);
+        if (tuned->winner < 0) return no_winner(kernel->program, tuned);
+        if (tuned->interrupted) status = KF_INTERRUPTED;
+        const Candidate *winner = &tuned->candidates.data[tuned->winner];
+        runs[i] = &winner->run;
+        binaries[i] = winner->binary;
+        Report report = summary(arena, &parts[i].problem, tuned, eager);
+        if (i == 0)
+            kernel->report = report;
+        else
+            summary_join(arena, &kernel->report, &report);
+    }
+    parts_assemble(kernel, parts, count, runs, binaries);
+    return status;
+}
+
+KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *whole, Part *parts, uint32_t count,
+                       const TuneOptions *options, const Eager *eager, double began) {
+    KfProgram *program = kernel->program;
+    KfStatus status = tune_parts(kernel, parts, count, options, eager);
+    if (status == KF_OK && count > 1) status = race_parts(kernel, whole, options);
+    if (status != KF_OK && status != KF_INTERRUPTED) return status;
+    Report *report = &kernel->report;
+    if (count > 1) report->partition = arena_printf(kernel->arena, "%u kernels", count);
+    report->expression = program->expression;
+    report->math = program->math;
+    report->use = use_text(kernel->arena, program);
+    report->took = tuning_clock() - began;
+    report->date = (int64_t)time(NULL);
+    store_fields(kernel, report);
+    if (status == KF_OK && !options->only) keep_answer(kernel->arena, parts, count, report);
+    return status;
+}
+
+KfStatus tuning_nothing(KfKernel *kernel, const DeviceIdentity *identity, double began) {
+    const Ir *ir = kernel->program->ir;
+    Report *report = &kernel->report;
+    report->expression = kernel->program->expression;
+    report->shape = problem_space(kernel->arena, ir);
+    report->dtype = dtype_name(ir->outputs.data[0].type.dtype);
+    report->inputs = ir->inputs.count;
+    report->outputs = ir->outputs.count;
+    report->device = identity->title;
+    report->software = identity->software;
+    report->mode = "nothing to time";
+    report->math = kernel->program->math;
+    report->took = tuning_clock() - began;
+    kernel->run = arena_new(kernel->arena, Run);
+    return KF_OK;
 }
 
 KfStatus tuning_fits_memory(KfProgram *program, const DeviceIdentity *identity) {

@@ -19,7 +19,8 @@ const Template *emit_c(Arena *arena, const Plan *plan);
 const Template *emit_stream(Arena *arena, const char *language, uint32_t reads, uint32_t writes);
 
 /* Expression text of one operation in a language, for `kfuse ops NAME`. */
-typedef struct EmitLanguage EmitLanguage; /* emit.c's table: spelling of types, operators, functions */
+typedef struct EmitLanguage
+    EmitLanguage; /* emit.c's table: spelling of types, operators, functions */
 extern const EmitLanguage emit_language_cuda, emit_language_c;
 /* The body's statements "float t3 = t1 + t2;", for whatever variable type the language has. */
 void emit_body(Text *out, const Plan *plan, const EmitLanguage *language, int indent);

@@ -47,7 +47,7 @@ const Expected *eval_gather(Eval *eval, int thread, uint32_t output, const int64
  * the three-line tests compare. */
 void eval_values(Eval *eval, uint32_t output, void *out);
 /* The same program in the compute type, operation by operation, each rounded (the "compute-type CPU eager
- * chain" that must lie inside the intervals). f32 or f64 with libm's functions. */
+ * chain" that must lie inside the intervals). f32 or f64, functions rounded once from the wider libm. */
 void eval_chain(Eval *eval, uint32_t output, int64_t begin, int64_t count, void *out);
 
 /* What comparing gave. Add up with check_merge. */

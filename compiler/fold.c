@@ -1,5 +1,6 @@
-/* Constants in, constants out. One idea: WEAK numbers are folded in double with the host's functions (they
- * never exist on a device); typed ones only where the operation is exact or correctly rounded. */
+/* Constants in, constants out. One idea: WEAK numbers are folded in double with the host's
+ * functions (they never exist on a device); typed ones only where the operation is exact or
+ * correctly rounded. */
 #include "compiler/fold.h"
 
 #include <math.h>
@@ -123,7 +124,8 @@ static int64_t saturate_whole(DType type, int64_t value) {
 static Scalar fold_cast(DType compute, const IrNode *node, const IrNode *a) {
     DType to = node->type.dtype, from = a->type.dtype;
     bool real = from == DT_WEAK || dtype_is_float(from);
-    if (dtype_is_float(to) && from == DT_WEAK) return (Scalar){.real = dtype_round(compute, a->real)};
+    if (dtype_is_float(to) && from == DT_WEAK)
+        return (Scalar){.real = dtype_round(compute, a->real)};
     if (dtype_is_float(to) && real) return (Scalar){.real = dtype_round(to, a->real)};
     if (dtype_is_float(to)) return (Scalar){.real = dtype_round_l(compute, (long double)a->whole)};
     return (Scalar){.whole = real ? dtype_saturate(to, a->real) : saturate_whole(to, a->whole)};
@@ -150,9 +152,12 @@ static bool fold_primitive(const Ir *ir, const IrNode *node, Scalar *value) {
         real[i] = is_real ? a->real : (double)a->whole;
         whole[i] = is_real ? 0 : a->whole;
     }
-    if (type == DT_WEAK) *value = fold_reals(DT_F64, node, real);
-    else if (dtype_is_float(type)) *value = fold_reals(ir->compute, node, real);
-    else value->whole = fold_whole(ir_primitive(node), node->type.dtype, whole);
+    if (type == DT_WEAK)
+        *value = fold_reals(DT_F64, node, real);
+    else if (dtype_is_float(type))
+        *value = fold_reals(ir->compute, node, real);
+    else
+        value->whole = fold_whole(ir_primitive(node), node->type.dtype, whole);
     return type == DT_WEAK || primitive_info(ir_primitive(node))->class != CLASS_FUNCTION;
 }
 

@@ -1,5 +1,6 @@
-/* An Ir in, its groups out. One idea: outputs of one shape are one kernel, and a kernel is elementwise as
- * long as no value of it gathers others; what two groups share is computed in both. */
+/* An Ir in, its groups out. One idea: outputs of one shape are one kernel, and a kernel is
+ * elementwise as long as no value of it gathers others; what two groups share is computed in both.
+ */
 #include "compiler/fuse.h"
 
 /* The group of outputs shaped like `type`, made if new. */
@@ -52,4 +53,21 @@ Groups fuse(Arena *arena, const Ir *ir) {
         classify(&groups.list.data[i], ir, arena_array(scratch, bool, ir->nodes.count));
     arena_close(scratch);
     return groups;
+}
+
+Ir *fuse_part(Arena *arena, const Ir *ir, const Group *group) {
+    Ir part = *ir;
+    part.outputs.data = arena_array(arena, IrOutput, group->outputs.count);
+    part.outputs.count = group->outputs.count;
+    part.inputs.data = arena_array(arena, IrInput, ir->inputs.count);
+    for (uint32_t i = 0; i < ir->inputs.count; i++) {
+        part.inputs.data[i] = ir->inputs.data[i];
+        part.inputs.data[i].updated_by = -1;
+    }
+    for (uint32_t i = 0; i < group->outputs.count; i++) {
+        part.outputs.data[i] = ir->outputs.data[group->outputs.data[i]];
+        if (part.outputs.data[i].updates >= 0)
+            part.inputs.data[part.outputs.data[i].updates].updated_by = (int32_t)i;
+    }
+    return ir_copy(arena, &part, true);
 }

@@ -1,5 +1,6 @@
-/* Ir -> groups: which values one kernel computes. A group is elementwise when none of its values is a
- * reduction, product or transpose of a computed value; interior values used elsewhere are recomputed. */
+/* Ir -> groups: which values one kernel computes. A group is elementwise when none of its values is
+ * a reduction, product or transpose of a computed value; interior values used elsewhere are
+ * recomputed. */
 #ifndef KF_FUSE_H
 #define KF_FUSE_H
 
@@ -17,9 +18,12 @@ typedef struct Groups {
     ARRAY(Group) list;
 } Groups;
 
-/* Outputs of one iteration shape share a group; outputs whose shapes differ get their own. The Ir has no
- * IR_CALL left (simplify with inline_calls). Outputs that update inputs in place stay together with every
- * reader of those inputs, or the program is refused by lower. */
+/* Outputs of one iteration shape share a group; outputs whose shapes differ get their own. The Ir
+ * has no IR_CALL left (simplify with inline_calls). Outputs that update inputs in place stay
+ * together with every reader of those inputs, or the program is refused by lower. */
 Groups fuse(Arena *arena, const Ir *ir);
+
+/* A group as a program of its own: all inputs under their numbers, the group's outputs alone, in its order. */
+Ir *fuse_part(Arena *arena, const Ir *ir, const Group *group);
 
 #endif

@@ -1,5 +1,5 @@
-/* Ir: nodes in, values out; equal nodes are one value. One idea: a table from a node's content (all but its
- * span) to its index, so that common subexpressions never exist twice. */
+/* Ir: nodes in, values out; equal nodes are one value. One idea: a table from a node's content (all
+ * but its span) to its index, so that common subexpressions never exist twice. */
 #include "compiler/ir.h"
 
 #include <string.h>
@@ -37,7 +37,8 @@ static uint32_t list_count(const IrNode *node) {
 static uint64_t hash_node(const Ir *ir, const IrNode *node) {
     uint64_t hash = table_mix(node->op, payload(node));
     hash = table_mix(hash, (uint64_t)node->type.dtype << 8 | node->type.rank);
-    for (uint32_t i = 0; i < node->type.rank; i++) hash = table_mix(hash, (uint64_t)node->type.dim[i]);
+    for (uint32_t i = 0; i < node->type.rank; i++)
+        hash = table_mix(hash, (uint64_t)node->type.dim[i]);
     for (uint32_t i = 0; i < node->count; i++) hash = table_mix(hash, node->arg[i]);
     for (uint32_t i = 0; i < list_count(node); i++)
         hash = table_mix(hash, ir->list.data[node->first + i]);
@@ -70,11 +71,11 @@ Value ir_value(Ir *ir, IrNode node) {
 
 const char *ir_op_name(const IrNode *node) {
     static const char *const names[] = {
-        [IR_NONE] = "none",   [IR_CONST] = "const",     [IR_INPUT] = "input",
-        [IR_PARAM] = "param", [IR_CAST] = "cast",       [IR_CONVERT] = "convert",
-        [IR_SUM] = "sum",     [IR_PROD] = "prod",       [IR_MAX] = "max",
-        [IR_MIN] = "min",     [IR_MEAN] = "mean",       [IR_VAR] = "var",
-        [IR_CALL] = "call",   [IR_MATMUL] = "matmul",   [IR_TRANSPOSE] = "transpose",
+        [IR_NONE] = "none",   [IR_CONST] = "const",   [IR_INPUT] = "input",
+        [IR_PARAM] = "param", [IR_CAST] = "cast",     [IR_CONVERT] = "convert",
+        [IR_SUM] = "sum",     [IR_PROD] = "prod",     [IR_MAX] = "max",
+        [IR_MIN] = "min",     [IR_MEAN] = "mean",     [IR_VAR] = "var",
+        [IR_CALL] = "call",   [IR_MATMUL] = "matmul", [IR_TRANSPOSE] = "transpose",
     };
     return ir_is_primitive(node) ? primitive_info(ir_primitive(node))->name : names[node->op];
 }
@@ -104,7 +105,7 @@ static Value copy_node(Ir *to, const Ir *from, const IrNode *node, const Value *
 }
 
 /* Inputs, outputs and params, with names of their own. */
-static void copy_interface(Ir *to, const Ir *from, const Value *map) {
+void ir_copy_interface(Ir *to, const Ir *from, const Value *map) {
     for (uint32_t i = 0; i < from->inputs.count; i++) {
         IrInput input = from->inputs.data[i];
         input.name = arena_copy(to->arena, input.name, strlen(input.name));
@@ -136,7 +137,7 @@ Ir *ir_copy(Arena *arena, const Ir *ir, bool inline_calls) {
         bool inlined = inline_calls && node->op == IR_CALL;
         map[v] = inlined ? map[node->arg[0]] : copy_node(copy, ir, node, map);
     }
-    copy_interface(copy, ir, map);
+    ir_copy_interface(copy, ir, map);
     arena_close(scratch);
     return copy;
 }

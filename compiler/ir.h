@@ -1,21 +1,23 @@
-/* Ir: a program as one array of values in SSA form. Values are 32-bit indices; a value's operands come
- * before it; equal values are one (hash-consing), which is common-subexpression elimination for free.
+/* Ir: a program as one array of values in SSA form. Values are 32-bit indices; a value's operands
+ * come before it; equal values are one (hash-consing), which is common-subexpression elimination
+ * for free.
  *
- * Types: node.type.dtype is the language's type of the value. Floating values of f16, bf16 and f32 are
- * computed in `compute` (f32, or f64 when the program has an f64 anywhere) and NOT rounded to their type
- * between operations: only IR_CAST rounds, and the store to an output does. A WEAK value is a real
- * number known on the host (literals, params, and what is computed from them alone; a comparison is 0 or
- * 1), computed in double; IR_CAST from WEAK is where it meets the others: to a floating type, the value is
- * rounded once to the COMPUTE type's precision (an explicit f16(eps) is a second IR_CAST behind it), to an
- * integer or bool it is converted as any cast.
- * Broadcasting is implicit: an operand's shape broadcasts to the node's, an output's value to the output's.
+ * Types: node.type.dtype is the language's type of the value. Floating values of f16, bf16 and f32
+ * are computed in `compute` (f32, or f64 when the program has an f64 anywhere) and NOT rounded to
+ * their type between operations: only IR_CAST rounds, and the store to an output does. A WEAK value
+ * is a real number known on the host (literals, params, and what is computed from them alone; a
+ * comparison is 0 or 1), computed in double; IR_CAST from WEAK is where it meets the others: to a
+ * floating type, the value is rounded once to the COMPUTE type's precision (an explicit f16(eps) is
+ * a second IR_CAST behind it), to an integer or bool it is converted as any cast. Broadcasting is
+ * implicit: an operand's shape broadcasts to the node's, an output's value to the output's.
  *
- * Operands of a primitive: all floating (of any widths), or all of the node's integer type, or all WEAK;
- * comparisons likewise among their operands; NOT, AND, OR and SELECT's condition are bool. IR_CAST to a
- * floating type has a floating (or WEAK) operand: integers pass an IR_CONVERT first. Reductions and
- * IR_MATMUL accumulate in their own type (at least f32); mean, var: operand floating.
- * Integers wrap in their own type; x // 0 and x % 0 are 0. Floats: a // b is floor(a / b), rounded twice;
- * a % b is r = fmod(a, b), plus b where r != 0 and r, b differ in sign. */
+ * Operands of a primitive: all floating (of any widths), or all of the node's integer type, or all
+ * WEAK; comparisons likewise among their operands; NOT, AND, OR and SELECT's condition are bool.
+ * IR_CAST to a floating type has a floating (or WEAK) operand: integers pass an IR_CONVERT first.
+ * Reductions and IR_MATMUL accumulate in their own type (at least f32); mean, var: operand
+ * floating. Integers wrap in their own type; x // 0 and x % 0 are 0. Of floats, a // b is
+ * floor(a/b), rounded twice; a % b is r = fmod(a, b), plus b where r != 0 and r, b differ in sign.
+ */
 #ifndef KF_IR_H
 #define KF_IR_H
 
@@ -31,27 +33,31 @@ typedef enum IrOp {
     IR_CONST,     /* scalar: real (WEAK and FLOAT) or whole (integers, bool) */
     IR_INPUT,     /* index into Ir.inputs */
     IR_PARAM,     /* WEAK scalar, index into Ir.params */
-    IR_CAST,      /* a rounded to type.dtype, or half to even and saturated: explicit casts, stores; WEAK
-                     to a type */
-    IR_CONVERT,   /* an integer or bool a as a float in the compute type, an integer a in a wider one */
+    IR_CAST,      /* a rounded to type.dtype, half to even, saturated for integers; or WEAK to it */
+    IR_CONVERT,   /* integer or bool a as a float in the compute type, or as a wider integer */
     IR_TRANSPOSE, /* last two axes of a swapped */
     IR_MATMUL,    /* a @ b, NumPy's rule, batched */
-    IR_SUM, IR_PROD, IR_MAX, IR_MIN, IR_MEAN, IR_VAR, /* reduce a over `axis`, kept as size 1 */
-    IR_CALL,      /* a registry call: value a is its inlined body; list[first..first+count) its arguments */
+    IR_SUM,       /* IR_SUM + Reduction: reduces a over `axis`, kept as size 1 */
+    IR_PROD,
+    IR_MAX,
+    IR_MIN,
+    IR_MEAN,
+    IR_VAR,
+    IR_CALL, /* a registry call: a is its inlined body; list[first, first + argc) its arguments */
     IR_PRIMITIVE, /* IR_PRIMITIVE + Primitive: an operation on args */
 } IrOp;
 
 enum { AXIS_ALL = -1 }; /* else the axis counted from the left */
 
 typedef struct IrNode {
-    uint16_t op; /* IrOp, or IR_PRIMITIVE + Primitive */
+    uint16_t op;    /* IrOp, or IR_PRIMITIVE + Primitive */
     uint16_t count; /* operands in arg (IR_CALL: 1) */
     Type type;
     Value arg[3];
     union {
         double real;
-        int64_t whole; /* of a WEAK primitive: 1 if it is surely a whole number; of a bool one: the DType
-                          of what it compares, which numbers chosen by it take */
+        int64_t whole; /* of a WEAK primitive: 1 if it is surely a whole number; of a bool one: the
+                          DType of what it compares, which numbers chosen by it take */
         uint32_t index;
         int32_t axis;
         struct {
@@ -113,26 +119,29 @@ static inline Primitive ir_primitive(const IrNode *node) {
 }
 const char *ir_op_name(const IrNode *node);
 
-/* Builders: infer shape and type, insert IR_CONVERT, fold constants. Operand shapes must fit, and whole
- * numbers the integer type they meet (lower checks). */
+/* Builders: infer shape and type, insert IR_CONVERT, fold constants. Operand shapes must fit, and
+ * whole numbers the integer type they meet (lower checks). */
 Value ir_real(Ir *ir, double value); /* WEAK constant */
 Value ir_const(Ir *ir, DType type, Scalar value);
 /* The language's bf16(a): rounds there, for good. */
 Value ir_cast(Ir *ir, DType type, Value a, Span span);
 /* `a` as an operand in `type`: unchanged if both float, else converted; not rounded to `type`. */
 Value ir_operand(Ir *ir, DType type, Value a, Span span);
-/* The type that the operands of `primitive` take by language.md's promotion, before ir_apply does it.
- * WEAK: all are numbers; bool: conditions. Two numbers as a select's arms take the type that its condition
- * compares (`x > 0 ? 1 : 0` has x's type). */
+/* The type that the operands of `primitive` take by language.md's promotion, before ir_apply does
+ * it. WEAK: all are numbers; bool: conditions. Two numbers as a select's arms take the type that
+ * its condition compares (`x > 0 ? 1 : 0` has x's type). */
 DType ir_operand_type(const Ir *ir, Primitive primitive, const Value *args, uint32_t count);
 Value ir_apply(Ir *ir, Primitive primitive, const Value *args, uint32_t count, Span span);
-/* a ** b: a small whole constant b multiplies (POWER_MAX for floats, any b >= 0 for integers), else pow. */
+/* a ** b: a small whole constant b multiplies (POWER_MAX for floats, any b >= 0 for integers), else
+ * pow. */
 Value ir_power(Ir *ir, Value a, Value b, Span span);
 enum { POWER_MAX = 16 };
 /* Sums and products of integers are i64, mean and var of integers f32. */
 Value ir_reduce(Ir *ir, Reduction reduction, Value a, int32_t axis, Span span);
 Value ir_matmul(Ir *ir, Value a, Value b, Span span);
 Value ir_transpose(Ir *ir, Value a, Span span);
+/* Params, inputs and outputs of `from`, with values as `map` has them. */
+void ir_copy_interface(Ir *to, const Ir *from, const Value *map);
 /* `node`, or the constant it folds to. */
 Value ir_finish(Ir *ir, IrNode node);
 
@@ -142,17 +151,17 @@ bool ir_is_whole(const Ir *ir, Value value);
 double ir_weak(const Ir *ir, Value value);
 const double *ir_weak_values(const Ir *ir, Arena *arena);
 
-/* The values that outputs need, and all inputs and params, as a new Ir; IR_CALL replaced by its body where
- * `inline_calls`. */
+/* The values that outputs need, and all inputs and params, as a new Ir; IR_CALL replaced by its
+ * body where `inline_calls`. */
 Ir *ir_copy(Arena *arena, const Ir *ir, bool inline_calls);
 
-/* A value a line, "%3 = add f32[4096x4096] %1 %2": `kfuse dump --ir`. `canonical` is what keys are hashed
- * from: inputs, outputs and params by position, params without values, and of an extent only whether it is
- * 1 ("f32[*x1]"), so that the sizes of one bucket share a key. */
+/* A value a line, "%3 = add f32[4096x4096] %1 %2": `kfuse dump --ir`. `canonical` is what keys are
+ * hashed from: inputs, outputs and params by position, params without values, and of an extent only
+ * whether it is 1 ("f32[*x1]"), so that the sizes of one bucket share a key. */
 void ir_print(Text *out, const Ir *ir, bool canonical);
 
-/* As bytes for a worker of the same binary, and back. IR_CALL nodes are replaced by their bodies. NULL if
- * the bytes are damaged. */
+/* As bytes for a worker of the same binary, and back. IR_CALL nodes are replaced by their bodies.
+ * NULL if the bytes are damaged. */
 void ir_write(Text *out, const Ir *ir);
 Ir *ir_read(Arena *arena, const void *bytes, size_t length);
 

@@ -1,5 +1,6 @@
-/* Operations on values in, typed nodes out. One idea: each builder first brings its operands to one type by
- * language.md's promotion, then makes the node whose shape follows by broadcasting; what is constant folds. */
+/* Operations on values in, typed nodes out. One idea: each builder first brings its operands to one
+ * type by language.md's promotion, then makes the node whose shape follows by broadcasting; what is
+ * constant folds. */
 #include <math.h>
 
 #include "compiler/fold.h"
@@ -26,7 +27,8 @@ static bool needs_float(Primitive primitive) {
 }
 
 static bool rounds_to_whole(Primitive primitive) {
-    return primitive == P_FLOOR || primitive == P_CEIL || primitive == P_TRUNC || primitive == P_ROUND;
+    return primitive == P_FLOOR || primitive == P_CEIL || primitive == P_TRUNC ||
+           primitive == P_ROUND;
 }
 
 Value ir_finish(Ir *ir, IrNode node) {
@@ -37,7 +39,8 @@ Value ir_finish(Ir *ir, IrNode node) {
 Value ir_const(Ir *ir, DType type, Scalar value) {
     IrNode node = {.op = IR_CONST, .type = {.dtype = type}};
     bool real = type == DT_WEAK || dtype_is_float(type);
-    if (real && isnan(value.real)) value.real = NAN; /* one NaN, whatever its sign and payload */
+    if (real && isnan(value.real))
+        value.real = (double)NAN; /* one NaN, whatever its sign and payload */
     node.whole = value.whole;
     return ir_value(ir, node);
 }
@@ -100,7 +103,8 @@ Value ir_cast(Ir *ir, DType type, Value a, Span span) {
     if (from == DT_WEAK && node->op == IR_CONST && to_float)
         return ir_const(ir, type, (Scalar){.real = dtype_round(type, node->real)});
     if (to_float && !dtype_is_float(from)) {
-        /* What is known in the compute type alone is rounded a second time only to a narrower one. */
+        /* What is known in the compute type alone is rounded a second time only to a narrower one.
+         */
         if (type == ir->compute) return ir_operand(ir, type, a, span);
         a = ir_operand(ir, ir->compute, a, span);
     }
@@ -124,7 +128,8 @@ static bool all_weak(const Ir *ir, const Value *args, uint32_t count) {
 
 static bool has_fraction(const Ir *ir, Primitive primitive, const Value *args, uint32_t count) {
     for (uint32_t i = 0; i < count; i++)
-        if (!is_condition(primitive, i) && ir_dtype(ir, args[i]) == DT_WEAK && !ir_is_whole(ir, args[i]))
+        if (!is_condition(primitive, i) && ir_dtype(ir, args[i]) == DT_WEAK &&
+            !ir_is_whole(ir, args[i]))
             return true;
     return false;
 }
@@ -133,7 +138,8 @@ static bool has_fraction(const Ir *ir, Primitive primitive, const Value *args, u
 static DType compared_type(const Ir *ir, Value value) {
     while (ir_node(ir, value)->op == IR_CALL) value = ir_node(ir, value)->arg[0];
     const IrNode *node = ir_node(ir, value);
-    return node->type.dtype == DT_BOOL && ir_is_primitive(node) ? (DType)node->whole : node->type.dtype;
+    return node->type.dtype == DT_BOOL && ir_is_primitive(node) ? (DType)node->whole
+                                                                : node->type.dtype;
 }
 
 DType ir_operand_type(const Ir *ir, Primitive primitive, const Value *args, uint32_t count) {
@@ -141,7 +147,8 @@ DType ir_operand_type(const Ir *ir, Primitive primitive, const Value *args, uint
     if (all_weak(ir, args, count)) return DT_WEAK;
     if (is_condition(primitive, 1)) return DT_BOOL;
     uint32_t first = primitive == P_SELECT ? 1 : 0;
-    if (first == 1 && ir_dtype(ir, args[1]) == DT_BOOL && ir_dtype(ir, args[2]) == DT_BOOL) return DT_BOOL;
+    if (first == 1 && ir_dtype(ir, args[1]) == DT_BOOL && ir_dtype(ir, args[2]) == DT_BOOL)
+        return DT_BOOL;
     for (uint32_t i = first; i < count; i++) type = type_promote(type, ir_dtype(ir, args[i]));
     if (type == DT_WEAK) type = compared_type(ir, args[0]); /* a select between two numbers */
     if (dtype_is_float(type)) return type;
@@ -150,7 +157,8 @@ DType ir_operand_type(const Ir *ir, Primitive primitive, const Value *args, uint
 }
 
 /* IrNode.whole of an operation on operands of type `operand`. */
-static int64_t remark(const Ir *ir, Primitive primitive, DType operand, const Value *args, uint32_t count) {
+static int64_t remark(const Ir *ir, Primitive primitive, DType operand, const Value *args,
+                      uint32_t count) {
     DType compared = DT_WEAK;
     if (operand == DT_WEAK) return gives_whole(ir, primitive, args, count);
     if (is_comparison(primitive)) return (int64_t)operand;
@@ -175,7 +183,8 @@ Value ir_apply(Ir *ir, Primitive primitive, const Value *args, uint32_t count, S
     node.span = span;
     for (uint32_t i = 0; i < count; i++) {
         bool is_bool = operand != DT_WEAK && is_condition(primitive, i);
-        node.arg[i] = is_bool ? condition(ir, args[i], span) : ir_operand(ir, operand, args[i], span);
+        node.arg[i] =
+            is_bool ? condition(ir, args[i], span) : ir_operand(ir, operand, args[i], span);
     }
     if (rounds_to_whole(primitive) && dtype_is_integer(operand)) return node.arg[0];
     bool gives_bool = operand != DT_WEAK && is_comparison(primitive);
@@ -268,9 +277,12 @@ const double *ir_weak_values(const Ir *ir, Arena *arena) {
         double args[3];
         if (node->type.dtype != DT_WEAK) continue;
         for (uint32_t i = 0; i < node->count; i++) args[i] = values[node->arg[i]];
-        if (node->op == IR_CONST) values[v] = node->real;
-        else if (node->op == IR_PARAM) values[v] = ir->params.data[node->index].value;
-        else values[v] = fold_real(ir_primitive(node), args, DT_F64);
+        if (node->op == IR_CONST)
+            values[v] = node->real;
+        else if (node->op == IR_PARAM)
+            values[v] = ir->params.data[node->index].value;
+        else
+            values[v] = fold_real(ir_primitive(node), args, DT_F64);
     }
     return values;
 }

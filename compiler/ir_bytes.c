@@ -1,5 +1,6 @@
-/* Ir to bytes and back, for a worker of the same binary. One idea: the bytes carry a checksum, and what is
- * read must verify and be the very array that hash-consing gives; so whatever arrives is a sound Ir or NULL.
+/* Ir to bytes and back, for a worker of the same binary. One idea: the bytes carry a checksum, and
+ * what is read must verify and be the very array that hash-consing gives; so whatever arrives is a
+ * sound Ir or NULL.
  *
  *     magic  checksum of the rest  compute
  *     counts of params, inputs, outputs, nodes; each of them in turn
@@ -11,7 +12,7 @@
 
 #include "compiler/verify.h"
 
-static const uint64_t MAGIC = 0x3172692d6573756bu; /* "kuse-ir1" */
+static const uint64_t MAGIC = 0x317269657375666bu; /* "kfuseir1" */
 
 /* --- Writing */
 
@@ -154,7 +155,8 @@ static void get_param(Reader *r, Ir *ir) {
 }
 
 static void get_input(Reader *r, Ir *ir) {
-    IrInput input = {.name = get_name(r), .type = get_type(r)};
+    IrInput input = {.name = get_name(r)};
+    input.type = get_type(r);
     get_strides(r, &input.type, input.strides);
     input.updated_by = (int32_t)get_u32(r);
     input.value = get_u32(r);
@@ -162,7 +164,8 @@ static void get_input(Reader *r, Ir *ir) {
 }
 
 static void get_output(Reader *r, Ir *ir) {
-    IrOutput output = {.name = get_name(r), .type = get_type(r)};
+    IrOutput output = {.name = get_name(r)};
+    output.type = get_type(r);
     get_strides(r, &output.type, output.strides);
     output.updates = (int32_t)get_u32(r);
     output.value = get_u32(r);

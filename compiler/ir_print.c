@@ -1,5 +1,5 @@
-/* Ir to text. One idea: one printer for people and for keys; the canonical form leaves out what must not
- * change a key (names, spans, params' values, extents) and nothing else.
+/* Ir to text. One idea: one printer for people and for keys; the canonical form leaves out what
+ * must not change a key (names, spans, params' values, extents) and nothing else.
  *
  *     compute f32
  *     %1 = input f32[4096x4096] x
@@ -16,8 +16,10 @@ typedef struct Printer {
 } Printer;
 
 static void print_extent(const Printer *p, int64_t extent) {
-    if (p->canonical && extent != 1) text_add(p->out, "*");
-    else text_printf(p->out, "%lld", (long long)extent);
+    if (p->canonical && extent != 1)
+        text_add(p->out, "*");
+    else
+        text_printf(p->out, "%lld", (long long)extent);
 }
 
 static void print_type(const Printer *p, const Type *type) {
@@ -41,18 +43,24 @@ static void print_strides(const Printer *p, const Type *type, const int64_t *str
 
 static void print_const(const Printer *p, const IrNode *node) {
     text_add(p->out, " ");
-    if (node->type.dtype == DT_WEAK || dtype_is_float(node->type.dtype)) number_print(p->out, node->real);
-    else text_printf(p->out, "%lld", (long long)node->whole);
+    if (node->type.dtype == DT_WEAK || dtype_is_float(node->type.dtype))
+        number_print(p->out, node->real);
+    else
+        text_printf(p->out, "%lld", (long long)node->whole);
 }
 
 static void print_axis(const Printer *p, const IrNode *node) {
-    if (node->axis == AXIS_ALL) text_add(p->out, " axis=all");
-    else text_printf(p->out, " axis=%d", node->axis);
+    if (node->axis == AXIS_ALL)
+        text_add(p->out, " axis=all");
+    else
+        text_printf(p->out, " axis=%d", node->axis);
 }
 
 static void print_index(const Printer *p, uint32_t index, const char *name) {
-    if (p->canonical) text_printf(p->out, " %u", index);
-    else text_printf(p->out, " %s", name);
+    if (p->canonical)
+        text_printf(p->out, " %u", index);
+    else
+        text_printf(p->out, " %s", name);
 }
 
 static void print_call(const Printer *p, const IrNode *node) {

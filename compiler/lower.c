@@ -1,6 +1,6 @@
-/* A program, shapes and types in; an Ir or what is wrong out. One idea: names are declared before anything is
- * read, so that each read knows what it meets: a binding above, a param, the input that a binding below
- * updates in place, or an input. */
+/* A program, shapes and types in; an Ir or what is wrong out. One idea: names are declared before
+ * anything is read, so that each read knows what it meets: a binding above, a param, the input that
+ * a binding below updates in place, or an input. */
 #include "compiler/lowering.h"
 
 #include <string.h>
@@ -50,7 +50,8 @@ static void declare(Lower *lower, uint32_t index) {
     if (other != NULL) {
         diag_error(lower->diags, lower->ast->source, statement.mark, NULL, "'%s' is bound twice",
                    statement.name);
-        diag_add(lower->diags, DIAG_NOTE, lower->ast->source, other->mark, NULL, "first bound here");
+        diag_add(lower->diags, DIAG_NOTE, lower->ast->source, other->mark, NULL,
+                 "first bound here");
         return;
     }
     bool param = statement.kind == STATEMENT_PARAM;
@@ -78,7 +79,8 @@ static bool describe_input(const Lower *lower, const char *name, IrInput *input)
     input->type.dtype = own_dtype ? spec->type.dtype : options->plain.dtype;
     if (input->type.dtype == DT_WEAK) input->type.dtype = DT_F32;
     type_strides(&input->type, input->strides);
-    if (spec != NULL && spec->has_strides) memcpy(input->strides, spec->strides, sizeof input->strides);
+    if (spec != NULL && spec->has_strides)
+        memcpy(input->strides, spec->strides, sizeof input->strides);
     return own_shape || options->has_shape;
 }
 
@@ -91,13 +93,16 @@ static Value add_input(Lower *lower, const char *name, Span mark) {
     Ir *ir = lower->ir;
     IrInput input = {.name = name, .updated_by = -1};
     if (!describe_input(lower, name, &input))
-        return complain_of_input(lower, mark, arena_printf(lower->scratch, "give --shape, or --shape %s=…", name),
-                                 arena_printf(lower->scratch, "no shape for '%s'", name));
+        return complain_of_input(
+            lower, mark, arena_printf(lower->scratch, "give --shape, or --shape %s=…", name),
+            arena_printf(lower->scratch, "no shape for '%s'", name));
     if (type_count(&input.type) < 0)
         return complain_of_input(lower, mark, NULL,
                                  arena_printf(lower->scratch, "'%s' exceeds 2^62 bytes", name));
     if (ir->inputs.count == INPUT_MAX) {
-        if (!lower->many_inputs) complain_of_input(lower, mark, NULL, arena_printf(lower->scratch, "more than %d inputs", INPUT_MAX));
+        if (!lower->many_inputs)
+            complain_of_input(lower, mark, NULL,
+                              arena_printf(lower->scratch, "more than %d inputs", INPUT_MAX));
         lower->many_inputs = true;
         return 0;
     }
@@ -119,7 +124,8 @@ static Value read_input(Lower *lower, Symbol *symbol, Span mark) {
 static Value read_symbol(Lower *lower, const AstNode *node) {
     Symbol *symbol = lower_symbol(lower, node->name);
     if (symbol == NULL)
-        symbol = add_symbol(lower, (Symbol){.name = node->name, .kind = SYMBOL_INPUT, .mark = node->mark});
+        symbol = add_symbol(lower,
+                            (Symbol){.name = node->name, .kind = SYMBOL_INPUT, .mark = node->mark});
     if (symbol->kind == SYMBOL_INPUT) return read_input(lower, symbol, node->mark);
     if (symbol->bound) {
         symbol->read = true;
@@ -142,7 +148,8 @@ static Value read_parameter(const Scope *scope, const char *name) {
 Value lower_name(Expression *e, const AstNode *node) {
     const Scope *scope = e->scope;
     if (!scope->constant)
-        return scope->function != NULL ? read_parameter(scope, node->name) : read_symbol(e->lower, node);
+        return scope->function != NULL ? read_parameter(scope, node->name)
+                                       : read_symbol(e->lower, node);
     lower_error(e->lower, scope, node->mark, NULL, "a constant expression reads no names");
     return 0;
 }
@@ -196,7 +203,7 @@ static void lower_statement(Lower *lower, uint32_t index) {
 
 static const char *nearest_name(const Lower *lower, SymbolKind kind, const char *name) {
     const char *nearest = NULL;
-    int least = strlen(name) < 4 ? 2 : 3;
+    int least = strlen(name) < 3 ? 1 : strlen(name) < 4 ? 2 : 3; /* fewer edits than this */
     for (uint32_t i = 1; i < lower->symbols.count; i++) {
         const Symbol *symbol = &lower->symbols.data[i];
         if (kind == SYMBOL_PARAM ? symbol->kind != SYMBOL_PARAM : !symbol->seen) continue;
@@ -208,11 +215,12 @@ static const char *nearest_name(const Lower *lower, SymbolKind kind, const char 
     return nearest;
 }
 
-static void complain_of_option(Lower *lower, SymbolKind kind, const char *option, const char *name) {
+static void complain_of_option(Lower *lower, SymbolKind kind, const char *option,
+                               const char *name) {
     const char *nearest = nearest_name(lower, kind, name), *hint = NULL;
     if (nearest != NULL) hint = arena_printf(lower->scratch, "did you mean '%s'?", nearest);
-    diag_error(lower->diags, NULL, (Span){0}, hint, "%s names '%s', but the program has no such %s", option,
-               name, kind == SYMBOL_PARAM ? "param" : "input");
+    diag_error(lower->diags, NULL, (Span){0}, hint, "%s names '%s', but the program has no such %s",
+               option, name, kind == SYMBOL_PARAM ? "param" : "input");
 }
 
 static void check_options(Lower *lower) {
@@ -221,7 +229,8 @@ static void check_options(Lower *lower) {
         const InputSpec *spec = &options->inputs[i];
         const Symbol *symbol = lower_symbol(lower, spec->name);
         const char *option = spec->has_shape ? "--shape" : spec->has_dtype ? "--dtype" : "a layout";
-        if (symbol == NULL || !symbol->seen) complain_of_option(lower, SYMBOL_INPUT, option, spec->name);
+        if (symbol == NULL || !symbol->seen)
+            complain_of_option(lower, SYMBOL_INPUT, option, spec->name);
     }
     for (uint32_t i = 0; i < options->param_count; i++) {
         const Symbol *symbol = lower_symbol(lower, options->params[i].name);
@@ -286,16 +295,18 @@ static bool has_f64(const Ir *ir) {
     return false;
 }
 
-/* Constants are rounded to the compute type, which is known at the end: where an f64 has turned up, the
- * program is lowered once more. */
-Ir *lower(Arena *arena, const Ast *ast, const Registry *registry, const LowerOptions *options, Diags *diags) {
+/* Constants are rounded to the compute type, which is known at the end: where an f64 has turned up,
+ * the program is lowered once more. */
+Ir *lower(Arena *arena, const Ast *ast, const Registry *registry, const LowerOptions *options,
+          Diags *diags) {
     Arena *scratch = arena_open();
     Registry *scope = registry_scope(scratch, registry);
     uint32_t errors = diags->errors;
     bool broken = !registry_add(scope, ast, LAYER_PROGRAM, diags);
     Ir *ir = NULL;
     for (DType compute = DT_F32; compute <= DT_F64; compute++) {
-        Lower state = {.scratch = scratch, .ast = ast, .registry = scope, .options = options, .diags = diags};
+        Lower state = {
+            .scratch = scratch, .ast = ast, .registry = scope, .options = options, .diags = diags};
         state.broken = broken;
         state.errors = errors;
         state.ir = ir_open(scratch, ast->source);

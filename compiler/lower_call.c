@@ -1,12 +1,14 @@
-/* A call in, its value out. One idea: a function is its body with the arguments in place of the parameters;
- * the same function with the same arguments is expanded once, so a chain of doublings stays small. */
+/* A call in, its value out. One idea: a function is its body with the arguments in place of the
+ * parameters; the same function with the same arguments is expanded once, so a chain of doublings
+ * stays small. */
 #include <string.h>
 
 #include "compiler/lowering.h"
 #include "registry/call.h"
 
 static Callee resolve(Expression *e, Node node) {
-    return call_resolve(e->lower->registry, e->scope->function, e->scope->ast, node, e->lower->diags);
+    return call_resolve(e->lower->registry, e->scope->function, e->scope->ast, node,
+                        e->lower->diags);
 }
 
 static const AstArg *call_args(const Expression *e, const AstNode *call) {
@@ -40,7 +42,8 @@ static void remember(Lower *lower, Memo memo) {
 
 static Value default_value(Expression *e, const Function *function, uint32_t i, Span site) {
     Lower *lower = e->lower;
-    const AstParameter *parameter = &function->ast->parameters.data[function->def->parameter_first + i];
+    const AstParameter *parameter =
+        &function->ast->parameters.data[function->def->parameter_first + i];
     uint32_t known = recall(lower, parameter, NULL, 0);
     if (known != 0) return lower->memos.data[known].value;
     Scope scope = {.ast = function->ast, .function = function, .site = site, .constant = true};
@@ -50,7 +53,8 @@ static Value default_value(Expression *e, const Function *function, uint32_t i, 
 }
 
 /* A registry's function stays visible around its body; a number needs no call. */
-static Value wrap_call(Lower *lower, const Function *function, const Value *args, Value body, Span span) {
+static Value wrap_call(Lower *lower, const Function *function, const Value *args, Value body,
+                       Span span) {
     Ir *ir = lower->ir;
     if (body == 0 || function->layer == LAYER_PROGRAM || ir_dtype(ir, body) == DT_WEAK) return body;
     IrNode node = {.op = IR_CALL, .count = 1, .arg = {body}, .span = span};
@@ -62,12 +66,38 @@ static Value wrap_call(Lower *lower, const Function *function, const Value *args
     return ir_value(ir, node);
 }
 
+static Value expand(Lower *lower, const Function *function, const Value *args, Span site);
+
+static bool has_integers(const Ir *ir, const Value *args, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        if (dtype_is_integer(ir_dtype(ir, args[i]))) return true;
+    return false;
+}
+
+/* The registry's formulas are written for real numbers: where one gives a float from integers, it
+ * computes in floats from the start (sigmoid of a u8 would else negate in u8). */
+static Value expand_real(Lower *lower, const Function *function, const Value *args, Value value,
+                         Span site) {
+    uint32_t count = function->def->parameter_count;
+    DType type = value != 0 ? ir_dtype(lower->ir, value) : DT_WEAK;
+    if (function->layer == LAYER_PROGRAM || !dtype_is_float(type) ||
+        !has_integers(lower->ir, args, count))
+        return value;
+    Value *floats = arena_array(lower->scratch, Value, count);
+    for (uint32_t i = 0; i < count; i++) {
+        bool integer = dtype_is_integer(ir_dtype(lower->ir, args[i]));
+        floats[i] = integer ? ir_operand(lower->ir, type, args[i], site) : args[i];
+    }
+    return expand(lower, function, floats, site);
+}
+
 static Value expand(Lower *lower, const Function *function, const Value *args, Span site) {
     uint32_t count = function->def->parameter_count, known = recall(lower, function, args, count);
     if (known != 0) return lower->memos.data[known].value;
     Scope scope = {.ast = function->ast, .function = function, .args = args, .site = site};
     Value body = lower_expression(lower, &scope, function->def->value);
     Value value = wrap_call(lower, function, args, body, site);
+    value = expand_real(lower, function, args, value, site);
     remember(lower, (Memo){.key = function, .args = args, .count = count, .value = value});
     return value;
 }
@@ -93,8 +123,8 @@ static bool find_axis(Expression *e, Node node, const Type *type, int32_t *axis)
     if (written == AXIS_EVERY || (*axis >= 0 && *axis < rank)) return true;
     Text shape = {0};
     shape_print(&shape, type);
-    lower_error(e->lower, e->scope, call->mark, NULL, "'%s' over axis %d of an array of shape %s", call->name,
-                written, text_string(&shape));
+    lower_error(e->lower, e->scope, call->mark, NULL, "'%s' runs over axis %d, but the shape is %s",
+                call->name, written, text_string(&shape));
     text_free(&shape);
     return false;
 }
@@ -106,12 +136,13 @@ static Value call_reduction(Expression *e, Node node, Reduction reduction) {
     int32_t axis;
     if (a == 0) return 0;
     if (ir_dtype(ir, a) == DT_WEAK) {
-        lower_error(e->lower, e->scope, call->mark, NULL, "'%s' reduces an array, and this is a number",
-                    call->name);
+        lower_error(e->lower, e->scope, call->mark, NULL,
+                    "'%s' reduces an array, and this is a number", call->name);
         return 0;
     }
     if (!find_axis(e, node, &ir_node(ir, a)->type, &axis)) return 0;
-    return ir_reduce(ir, reduction, a, axis, lower_place(e->lower, e->scope, call->span));
+    Span span = lower_place(e->lower, e->scope, call->span);
+    return lower_checked(e, ir_reduce(ir, reduction, a, axis, span), call);
 }
 
 static Value call_primitive(Expression *e, const AstNode *call, Primitive primitive) {
@@ -123,7 +154,8 @@ static Value call_primitive(Expression *e, const AstNode *call, Primitive primit
 
 static Value call_cast(Expression *e, const AstNode *call, DType type) {
     Value a = expression_value(e, call_args(e, call)[0].value);
-    return a == 0 ? 0 : ir_cast(e->lower->ir, type, a, lower_place(e->lower, e->scope, call->span));
+    Span span = lower_place(e->lower, e->scope, call->span);
+    return a == 0 ? 0 : lower_checked(e, ir_cast(e->lower->ir, type, a, span), call);
 }
 
 Value lower_call(Expression *e, Node node) {

@@ -1,7 +1,9 @@
-/* An expression's nodes in, values out. One idea: nodes stand in postorder, so one loop over them meets every
- * operand before its use; only a call of a function starts another loop (FUNCTION_DEPTH deep at most). */
+/* An expression's nodes in, values out. One idea: nodes stand in postorder, so one loop over them
+ * meets every operand before its use; only a call of a function starts another loop (FUNCTION_DEPTH
+ * deep at most). */
 #include <math.h>
 #include <stdarg.h>
+#include <string.h>
 
 #include "compiler/lowering.h"
 
@@ -15,7 +17,8 @@ Span lower_place(const Lower *lower, const Scope *scope, Span span) {
     return is_own(lower, scope) ? span : scope->site;
 }
 
-void lower_error(Lower *lower, const Scope *scope, Span mark, const char *hint, const char *format, ...) {
+void lower_error(Lower *lower, const Scope *scope, Span mark, const char *hint, const char *format,
+                 ...) {
     const Source *source = lower->ast->source;
     va_list args;
     va_start(args, format);
@@ -29,20 +32,21 @@ void lower_error(Lower *lower, const Scope *scope, Span mark, const char *hint, 
                  scope->function->name);
 }
 
-bool lower_fits(Lower *lower, const Scope *scope, DType type, Value value, Span mark) {
+static bool fits(const Ir *ir, DType type, Value value) {
     const DTypeInfo *info = dtype_info(type);
+    double real = ir_weak(ir, value);
+    return real == trunc(real) && real >= (double)info->low && real < (double)info->high + 1;
+}
+
+bool lower_fits(Lower *lower, const Scope *scope, DType type, Value value, Span mark) {
     const IrNode *node = ir_node(lower->ir, value);
-    double real = ir_weak(lower->ir, value);
-    if (real == trunc(real) && real >= (double)info->low && real < (double)info->high + 1) return true;
+    if (fits(lower->ir, type, value)) return true;
     Text number = {0};
-    number_print(&number, real);
-    const char *what = node->op == IR_PARAM ? lower->ir->params.data[node->index].name : "a number";
-    if (node->op == IR_CONST)
-        lower_error(lower, scope, mark, "a wider type is asked for by name, as in i64(x)",
-                    "%s does not fit %s", text_string(&number), info->name);
-    else
-        lower_error(lower, scope, mark, NULL, "%s is %s here, which is no %s", what, text_string(&number),
-                    info->name);
+    number_print(&number, ir_weak(lower->ir, value));
+    const char *name = node->op == IR_PARAM ? lower->ir->params.data[node->index].name : NULL;
+    lower_error(lower, scope, mark, "a wider type is asked for by name, as in f32(x)",
+                "%s%s%s does not fit %s", name != NULL ? name : "", name != NULL ? " = " : "",
+                text_string(&number), dtype_name(type));
     text_free(&number);
     return false;
 }
@@ -51,7 +55,8 @@ static void complain_of_shapes(Expression *e, const Type *a, const Type *b, cons
     Text left = {0}, right = {0};
     shape_print(&left, a);
     shape_print(&right, b);
-    lower_error(e->lower, e->scope, node->mark, "sizes are compared from the right; 1 goes with any",
+    lower_error(e->lower, e->scope, node->mark,
+                "sizes are compared from the right; 1 goes with any",
                 "shapes %s and %s do not broadcast", text_string(&left), text_string(&right));
     text_free(&left);
     text_free(&right);
@@ -68,16 +73,20 @@ static bool check_broadcast(Expression *e, const Value *args, uint32_t count, co
     return true;
 }
 
-/* Whole numbers that meet an integer type fit it. */
-static bool check_numbers(Expression *e, Primitive primitive, const Value *args, uint32_t count,
-                          const AstNode *node) {
-    DType type = ir_operand_type(e->lower->ir, primitive, args, count);
-    uint32_t first = primitive == P_SELECT ? 1 : 0;
-    if (!dtype_is_integer(type)) return true;
-    for (uint32_t i = first; i < count; i++)
-        if (ir_dtype(e->lower->ir, args[i]) == DT_WEAK &&
-            !lower_fits(e->lower, e->scope, type, args[i], node->mark))
-            return false;
+/* Whole numbers that meet an integer type must fit it. Formulas of the registry are written for
+ * real numbers: there, one that does not fit makes the operation f32, as a fraction does. */
+static bool fit_numbers(Expression *e, Primitive primitive, Value *args, uint32_t count,
+                        const AstNode *node) {
+    Ir *ir = e->lower->ir;
+    DType type = ir_operand_type(ir, primitive, args, count);
+    for (uint32_t i = primitive == P_SELECT ? 1 : 0; dtype_is_integer(type) && i < count; i++) {
+        if (ir_dtype(ir, args[i]) != DT_WEAK) continue;
+        if (is_own(e->lower, e->scope)) {
+            if (!lower_fits(e->lower, e->scope, type, args[i], node->mark)) return false;
+        } else if (!fits(ir, type, args[i])) {
+            args[i] = ir_operand(ir, DT_F32, args[i], e->scope->site);
+        }
+    }
     return true;
 }
 
@@ -87,7 +96,7 @@ static bool any_failed(const Value *args, uint32_t count) {
     return false;
 }
 
-static Value check_size(Expression *e, Value value, const AstNode *node) {
+Value lower_checked(Expression *e, Value value, const AstNode *node) {
     if (type_count(&ir_node(e->lower->ir, value)->type) >= 0) return value;
     lower_error(e->lower, e->scope, node->mark, NULL, "the result, %s, exceeds 2^62 bytes",
                 lower_shape(e->lower, value));
@@ -96,17 +105,18 @@ static Value check_size(Expression *e, Value value, const AstNode *node) {
 
 Value lower_apply(Expression *e, Primitive primitive, const Value *args, uint32_t count,
                   const AstNode *node) {
-    if (any_failed(args, count) || !check_broadcast(e, args, count, node) ||
-        !check_numbers(e, primitive, args, count, node))
-        return 0;
+    Value taken[3] = {0};
     Span span = lower_place(e->lower, e->scope, node->span);
-    return check_size(e, ir_apply(e->lower->ir, primitive, args, count, span), node);
+    if (any_failed(args, count) || !check_broadcast(e, args, count, node)) return 0;
+    memcpy(taken, args, count * sizeof *args);
+    if (!fit_numbers(e, primitive, taken, count, node)) return 0;
+    return lower_checked(e, ir_apply(e->lower->ir, primitive, taken, count, span), node);
 }
 
 static Value lower_power(Expression *e, const Value *args, const AstNode *node) {
     if (any_failed(args, 2) || !check_broadcast(e, args, 2, node)) return 0;
     Span span = lower_place(e->lower, e->scope, node->span);
-    return check_size(e, ir_power(e->lower->ir, args[0], args[1], span), node);
+    return lower_checked(e, ir_power(e->lower->ir, args[0], args[1], span), node);
 }
 
 static Value lower_matmul(Expression *e, const Value *args, const AstNode *node) {
@@ -121,15 +131,15 @@ static Value lower_matmul(Expression *e, const Value *args, const AstNode *node)
         return 0;
     }
     Span span = lower_place(e->lower, e->scope, node->span);
-    return check_size(e, ir_matmul(e->lower->ir, args[0], args[1], span), node);
+    return lower_checked(e, ir_matmul(e->lower->ir, args[0], args[1], span), node);
 }
 
 static Value lower_transpose(Expression *e, const AstNode *node) {
     Value a = expression_value(e, node->a);
     if (a == 0) return 0;
     if (ir_node(e->lower->ir, a)->type.rank < 2) {
-        lower_error(e->lower, e->scope, node->mark, NULL, "'.T' swaps the last two axes; this has the shape %s",
-                    lower_shape(e->lower, a));
+        lower_error(e->lower, e->scope, node->mark, NULL,
+                    "'.T' swaps the last two axes, but the shape is %s", lower_shape(e->lower, a));
         return 0;
     }
     return ir_transpose(e->lower->ir, a, lower_place(e->lower, e->scope, node->span));
@@ -143,9 +153,20 @@ static Value lower_unary(Expression *e, const AstNode *node) {
 
 static Value lower_binary(Expression *e, const AstNode *node) {
     static const Primitive primitives[] = {
-        [OP_ADD] = P_ADD, [OP_SUB] = P_SUB, [OP_MUL] = P_MUL, [OP_DIV] = P_DIV, [OP_FLOORDIV] = P_FLOORDIV,
-        [OP_MOD] = P_MOD, [OP_LT] = P_LT,   [OP_LE] = P_LE,   [OP_GT] = P_GT,   [OP_GE] = P_GE,
-        [OP_EQ] = P_EQ,   [OP_NE] = P_NE,   [OP_AND] = P_AND, [OP_OR] = P_OR,
+        [OP_ADD] = P_ADD,
+        [OP_SUB] = P_SUB,
+        [OP_MUL] = P_MUL,
+        [OP_DIV] = P_DIV,
+        [OP_FLOORDIV] = P_FLOORDIV,
+        [OP_MOD] = P_MOD,
+        [OP_LT] = P_LT,
+        [OP_LE] = P_LE,
+        [OP_GT] = P_GT,
+        [OP_GE] = P_GE,
+        [OP_EQ] = P_EQ,
+        [OP_NE] = P_NE,
+        [OP_AND] = P_AND,
+        [OP_OR] = P_OR,
     };
     Value args[2] = {expression_value(e, node->a), expression_value(e, node->b)};
     if (node->op == OP_POW) return lower_power(e, args, node);
@@ -154,11 +175,13 @@ static Value lower_binary(Expression *e, const AstNode *node) {
 }
 
 static Value lower_select(Expression *e, const AstNode *node) {
-    Value args[3] = {expression_value(e, node->a), expression_value(e, node->b), expression_value(e, node->c)};
+    Value args[3] = {expression_value(e, node->a), expression_value(e, node->b),
+                     expression_value(e, node->c)};
     return lower_apply(e, P_SELECT, args, 3, node);
 }
 
-/* --round-each-op: the result of an operation as the program writes it, as an eager framework stores it. */
+/* --round-each-op: the result of an operation as the program writes it, as an eager framework
+ * stores it. */
 static Value round_result(Expression *e, Value value, const AstNode *node) {
     Lower *lower = e->lower;
     DType type = ir_dtype(lower->ir, value);

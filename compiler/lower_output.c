@@ -1,5 +1,6 @@
-/* Lowered statements in, outputs out. One idea: what the program returns, or what no later statement reads,
- * is stored, each value in its storage type; a binding that reads its own name updates that input, always. */
+/* Lowered statements in, outputs out. One idea: what the program returns, or what no later
+ * statement reads, is stored, each value in its storage type; a binding that reads its own name
+ * updates that input, always. */
 #include <string.h>
 
 #include "compiler/lowering.h"
@@ -45,6 +46,10 @@ static IrOutput *add_output(Lower *lower, const char *name, Value value, Span ma
         output.type = lower->options->plain;
         output.type.dtype = ir_dtype(ir, output.value);
     }
+    if (type_count(&output.type) < 0) {
+        diag_error(lower->diags, lower->ast->source, mark, NULL, "'%s' exceeds 2^62 bytes", name);
+        return NULL;
+    }
     type_strides(&output.type, output.strides);
     array_push(ir->arena, &ir->outputs, output);
     return &ir->outputs.data[ir->outputs.count - 1];
@@ -52,17 +57,20 @@ static IrOutput *add_output(Lower *lower, const char *name, Value value, Span ma
 
 /* --- Updates in place */
 
-static void complain_of_update(Lower *lower, const Symbol *symbol, const char *hint, const char *why) {
-    diag_error(lower->diags, lower->ast->source, symbol->mark, hint, "'%s' cannot be updated in place: %s",
-               symbol->name, why);
+static void complain_of_update(Lower *lower, const Symbol *symbol, const char *hint,
+                               const char *why) {
+    diag_error(lower->diags, lower->ast->source, symbol->mark, hint,
+               "'%s' cannot be updated in place: %s", symbol->name, why);
 }
 
-static bool check_update(Lower *lower, const Symbol *symbol, const IrInput *input, const IrOutput *output) {
+static bool check_update(Lower *lower, const Symbol *symbol, const IrInput *input,
+                         const IrOutput *output) {
     const char *old = dtype_name(input->type.dtype), *new = dtype_name(output->type.dtype);
     if (!type_same_shape(&input->type, &output->type))
         complain_of_update(lower, symbol, NULL,
                            arena_printf(lower->scratch, "it has the shape %s, its new value %s",
-                                        lower_shape(lower, input->value), lower_shape(lower, output->value)));
+                                        lower_shape(lower, input->value),
+                                        lower_shape(lower, output->value)));
     else if (input->type.dtype != output->type.dtype)
         complain_of_update(lower, symbol, arena_printf(lower->scratch, "%s(…) rounds to it", old),
                            arena_printf(lower->scratch, "it is %s, its new value %s", old, new));
@@ -90,7 +98,8 @@ static bool is_update(const Symbol *symbol) {
 }
 
 /* A returned name keeps it; a returned expression is "out", or "out2" as the second of several. */
-static const char *returned_name(const Lower *lower, const Statement *statement, uint32_t nth, bool alone) {
+static const char *returned_name(const Lower *lower, const Statement *statement, uint32_t nth,
+                                 bool alone) {
     const AstNode *node = &lower->ast->nodes.data[statement->value];
     if (node->kind == AST_NAME) return node->name;
     return alone ? "out" : arena_printf(lower->scratch, "out%u", nth);
@@ -101,7 +110,8 @@ static void add_returned(Lower *lower, const Statement *statement, Value value, 
     const Symbol *symbol = lower_symbol(lower, name);
     bool named = lower->ast->nodes.data[statement->value].kind == AST_NAME;
     if (has_output(lower->ir, name))
-        diag_error(lower->diags, lower->ast->source, mark, NULL, "two outputs are called '%s'", name);
+        diag_error(lower->diags, lower->ast->source, mark, NULL, "two outputs are called '%s'",
+                   name);
     else if (symbol != NULL && symbol->seen && !(named && is_update(symbol)))
         diag_error(lower->diags, lower->ast->source, mark, "bind it to a name of its own: y = …",
                    "the output '%s' has the name of an input", name);
@@ -129,8 +139,10 @@ void lower_outputs(Lower *lower) {
     for (uint32_t i = 1; i < lower->symbols.count; i++) { /* bindings stand in their order */
         const Symbol *symbol = &lower->symbols.data[i];
         if (symbol->kind != SYMBOL_BINDING || has_output(lower->ir, symbol->name)) continue;
-        if (is_update(symbol)) add_update(lower, symbol);
-        else if (!returns && !symbol->read) add_output(lower, symbol->name, symbol->value, symbol->mark);
+        if (is_update(symbol))
+            add_update(lower, symbol);
+        else if (!returns && !symbol->read)
+            add_output(lower, symbol->name, symbol->value, symbol->mark);
     }
     if (lower->ir->outputs.count == 0)
         diag_error(lower->diags, lower->ast->source, (Span){0}, NULL, "the program has no output");
@@ -145,8 +157,8 @@ static bool is_pointwise(const IrNode *node) {
     return ir_is_primitive(node) || node->op == IR_CAST || node->op == IR_CONVERT;
 }
 
-/* The first value that reads elements of an input other than the one at its own index, or 0. Values that
- * depend on the input index by index have its shape. */
+/* The first value that reads elements of an input other than the one at its own index, or 0. Values
+ * that depend on the input index by index have its shape. */
 static Value find_mixing(Arena *scratch, const Ir *ir, const IrInput *input) {
     bool *depends = arena_array(scratch, bool, ir->nodes.count);
     depends[input->value] = true;
@@ -167,6 +179,7 @@ void lower_updates(Lower *lower) {
         if (mixing == 0) continue;
         diag_error(lower->diags, lower->ast->source, ir_node(ir, mixing)->span,
                    "bind the new value to another name",
-                   "this reads other elements of '%s' than the one it updates in place", input->name);
+                   "this reads other elements of '%s' than the one it updates in place",
+                   input->name);
     }
 }

@@ -42,11 +42,11 @@ typedef struct Lower {
     Table names;
     ARRAY(Memo) memos; /* [0] is none */
     Table expanded;
-    Value *results;     /* by statement */
-    uint32_t statement; /* the one at hand */
-    uint32_t steps;     /* nodes of functions' bodies so far */
-    uint32_t errors;    /* before this program's own */
-    bool broken;        /* the program's definitions have errors */
+    Value *results;                 /* by statement */
+    uint32_t statement;             /* the one at hand */
+    uint32_t steps;                 /* nodes of functions' bodies so far */
+    uint32_t errors;                /* before this program's own */
+    bool broken;                    /* the program's definitions have errors */
     bool many_inputs, many_outputs; /* said once */
 } Lower;
 
@@ -78,18 +78,22 @@ const char *lower_shape(const Lower *lower, Value value); /* "4096x4096" */
 
 /* lower_expression.c */
 Value lower_expression(Lower *lower, const Scope *scope, Node node);
-Value lower_apply(Expression *e, Primitive primitive, const Value *args, uint32_t count, const AstNode *node);
+Value lower_apply(Expression *e, Primitive primitive, const Value *args, uint32_t count,
+                  const AstNode *node);
+/* `value`, or 0 with a message where its bytes overflow. */
+Value lower_checked(Expression *e, Value value, const AstNode *node);
 /* `value` as a number of integer type `type` fits; says so if not. */
 bool lower_fits(Lower *lower, const Scope *scope, DType type, Value value, Span mark);
-/* An error at `mark` of the scope's text: in the registry's, at the call in the program that led there. */
-void lower_error(Lower *lower, const Scope *scope, Span mark, const char *hint, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
+/* An error at `mark` of the scope's text: in the registry's, at the call in the program that led
+ * there. */
+void lower_error(Lower *lower, const Scope *scope, Span mark, const char *hint, const char *format,
+                 ...) __attribute__((format(printf, 5, 6)));
 Span lower_place(const Lower *lower, const Scope *scope, Span span);
 
 /* lower_call.c */
 Value lower_call(Expression *e, Node node);
 /* Marks the nodes that are words behind `axis=`, not values. */
-enum { AXIS_WORD = UINT32_MAX };
+enum { AXIS_WORD = INT32_MAX };
 void lower_axis_words(Expression *e, Node last);
 
 /* lower_output.c */

@@ -1,7 +1,7 @@
-/* Plan: a group as one loop nest over a collapsed index space. What the emitters need and nothing else:
- * which arrays are read and written with which strides, the values in order, the scalars. Shapes are
- * run-time arguments of the kernel; what is compiled in is the rank after collapsing, each array's class,
- * the index width and the compute type. */
+/* Plan: a group as one loop nest over a collapsed index space. What the emitters need and nothing
+ * else: which arrays are read and written with which strides, the values in order, the scalars.
+ * Shapes are run-time arguments of the kernel; what is compiled in is the rank after collapsing,
+ * each array's class, the index width and the compute type. */
 #ifndef KF_PLAN_H
 #define KF_PLAN_H
 
@@ -17,43 +17,65 @@ typedef enum AccessClass {
 } AccessClass;
 
 typedef struct Access {
-    const char *name;   /* private name in generated code: in_x, out_y */
-    const char *user;   /* the user's */
+    const char *name; /* private name in generated code: in_x, out_y; inT_x is x transposed */
+    const char *user; /* the user's */
     DType dtype;
     AccessClass class;
     int64_t stride[RANK_MAX]; /* in elements, per collapsed axis */
-    uint32_t slot;      /* Ir.inputs or Ir.outputs index */
-    Value value;        /* the IR_INPUT (or transposed input) read, or the value stored */
-    bool alias;         /* this output updates an input that the group reads, in place */
+    uint32_t slot;            /* Ir.inputs or Ir.outputs index */
+    Value value;              /* the IR_INPUT (or transposed input) read, or the value stored */
+    bool alias; /* an output that updates an input which the group reads, or that input */
 } Access;
 
 typedef struct PlanScalar {
     const char *name; /* private: s_eps */
     Value value;      /* the IR_CAST of a WEAK value that depends on a param */
     DType dtype;      /* of the argument: compute type or i64 */
+    Scalar argument;  /* its value under the Ir's params */
 } PlanScalar;
+
+enum { PLAN_DROPPED = -1 };
 
 typedef struct Plan {
     const Ir *ir;
-    const char *name;   /* entry's stem, from the canonical expression: kf_relu_add */
-    uint32_t rank;      /* after collapsing; 0: a single element */
+    const char *name; /* entry's stem, from the canonical expression: kf_add_relu */
+    const char *text; /* canonical program, a statement a line; "" if the Ir has no source */
+    uint32_t rank;    /* after collapsing, at least 1 */
     int64_t extent[RANK_MAX];
-    int64_t count;      /* product; 0: nothing to launch */
+    int64_t count; /* product; 0: nothing to launch */
     ARRAY(Access) loads;
     ARRAY(Access) stores;
     ARRAY(PlanScalar) scalars;
-    ARRAY(Value) body;  /* needed values in order, inputs and constants left out */
+    ARRAY(Value) body; /* needed values in order; inputs, scalars and constants left out */
     DType compute;
-    bool index64;       /* the largest byte offset used does not fit 31 bits */
+    bool index64;                      /* the largest byte offset used does not fit 31 bits */
     int64_t bytes_read, bytes_written; /* compulsory traffic: each distinct element once */
-    Bindings bindings;  /* sizes and strides by the names the template's args use */
+    Bindings bindings;                 /* sizes and strides by the names the template's args use */
+    /* How the group's axes collapsed: their order, outermost first, and where each of those went.
+     */
+    uint32_t full_rank;
+    uint32_t order[RANK_MAX];
+    int32_t into[RANK_MAX];
 } Plan;
 
 Plan *plan(Arena *arena, const Ir *ir, const Group *group);
-/* The same kernel at another shape: `ir` is the same program with other extents (the gate's edges, a bucket's
- * other shapes); axes are collapsed as in `like`, whatever they are here. NULL if a class does not hold: an
- * array that `like` reads densely is not dense here, say. */
+/* The same kernel at another shape: `ir` is the same program with other extents (the gate's edges,
+ * a bucket's other shapes); axes are collapsed as in `like`, whatever they are here. NULL if a
+ * class does not hold: an array that `like` reads densely is not dense here, say. */
 Plan *plan_like(Arena *arena, const Plan *like, const Ir *ir);
+
+/* Arguments of the kernel besides arrays, named as in `bindings`: sizes ("kf_n", or "kf_rows" "kf_cols"
+ * and from rank 3 on the outer extents "kf_e1" …). "kf_cols_div", "kf_e1_div" … divide by an extent: an
+ * i of 31 bits over it is (i * (uint32_t)div) >> (div >> 32) in 64 bits. */
+uint32_t plan_sizes(const Plan *plan, Arena *arena, const char **names); /* at most RANK_MAX + 1 */
+/* Whether the access' stride of that axis is an argument, which plan_stride_name names
+ * "kf_in_x_s0". */
+bool plan_stride_given(const Plan *plan, const Access *access, uint32_t axis);
+const char *plan_stride_name(Arena *arena, const Access *access, uint32_t axis);
+/* The scalar that `value` is, or NULL; a constant's value. */
+const PlanScalar *plan_scalar(const Plan *plan, Value value);
+bool plan_constant(const Plan *plan, Value value, Scalar *constant);
+
 /* The layout class: everything the emitted text depends on besides the Ir. Part of the key. */
 void plan_class_print(Text *out, const Plan *plan);
 /* `kfuse dump --plan`. */

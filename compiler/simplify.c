@@ -1,6 +1,6 @@
-/* An Ir in, an equal one with less to do out. One idea: every value is built anew, in order, through a short
- * list of rules that keep all bits, NaN and the zeros' signs (x + 0 is not x for -0; 0 * x is not 0), so that
- * what simplifies early feeds what comes later.
+/* An Ir in, an equal one with less to do out. One idea: every value is built anew, in order,
+ * through a short list of rules that keep all bits, NaN and the zeros' signs (x + 0 is not x for
+ * -0; 0 * x is not 0), so that what simplifies early feeds what comes later.
  *
  *     x * 1, 1 * x, x / 1, x - 0, x + -0     x            -(-x), !!x, (x.T).T      x
  *     whole x + 0, x // 1                    x            |(-x)|, ||x||            |x|
@@ -52,7 +52,8 @@ static bool is_nothing(const Simplify *s, uint32_t i) {
 static Value multiply_instead(Simplify *s) {
     int exponent;
     const IrNode *b = arg(s, 1);
-    if (b->op != IR_CONST || fabs(frexp(b->real, &exponent)) != 0.5 || abs(exponent) > 120) return 0;
+    if (b->op != IR_CONST || fabs(frexp(b->real, &exponent)) != 0.5 || abs(exponent) > 120)
+        return 0;
     Value inverse = ir_const(s->ir, b->type.dtype, (Scalar){.real = 1 / b->real});
     return ir_apply(s->ir, P_MUL, (Value[]){s->node->arg[0], inverse}, 2, s->node->span);
 }
@@ -81,8 +82,9 @@ static bool rounds_to_whole(const IrNode *node) {
 
 static Value simplify_magnitude(Simplify *s) {
     if (is_op(s, 0, P_FABS)) return s->node->arg[0];
-    if (!is_op(s, 0, P_NEG)) return 0;
-    return ir_apply(s->ir, P_FABS, &arg(s, 0)->arg[0], 1, s->node->span);
+    if (!is_op(s, 0, P_NEG) || !is_real(s, 0)) return 0; /* u8 has no minus */
+    Value inner = arg(s, 0)->arg[0];
+    return ir_apply(s->ir, P_FABS, &inner, 1, s->node->span);
 }
 
 /* The value that the operation equals, or 0. */
@@ -109,10 +111,10 @@ static Value simplify_primitive(Simplify *s) {
 static bool is_rounded(const Ir *ir, Value value) {
     const IrNode *node = ir_node(ir, value);
     DType type = node->type.dtype;
-    if (!dtype_is_float(type) || type == ir->compute || node->op == IR_INPUT) return true;
-    if (node->op == IR_TRANSPOSE || node->op == IR_MAX || node->op == IR_MIN)
-        return is_rounded(ir, node->arg[0]); /* few deep: two transposes cancel */
-    return node->op == IR_CAST && ir_dtype(ir, node->arg[0]) != DT_WEAK;
+    if (!dtype_is_float(type) || type == ir->compute) return true;
+    while (node->op == IR_TRANSPOSE || node->op == IR_MAX || node->op == IR_MIN)
+        node = ir_node(ir, node->arg[0]);
+    return node->op == IR_INPUT || (node->op == IR_CAST && ir_dtype(ir, node->arg[0]) != DT_WEAK);
 }
 
 static Value simplify_cast(const Simplify *s) {
@@ -122,9 +124,12 @@ static Value simplify_cast(const Simplify *s) {
 static Value simplify_node(Ir *ir, const IrNode *node) {
     Simplify s = {ir, node};
     Value equal = 0;
-    if (ir_is_primitive(node)) equal = simplify_primitive(&s);
-    else if (node->op == IR_CAST) equal = simplify_cast(&s);
-    else if (node->op == IR_TRANSPOSE) equal = undo(&s);
+    if (ir_is_primitive(node))
+        equal = simplify_primitive(&s);
+    else if (node->op == IR_CAST)
+        equal = simplify_cast(&s);
+    else if (node->op == IR_TRANSPOSE)
+        equal = undo(&s);
     return equal != 0 ? equal : ir_finish(ir, *node);
 }
 
@@ -139,20 +144,6 @@ static Value rebuild(Ir *to, const Ir *from, Value value, const Value *map) {
     return ir_value(to, node);
 }
 
-/* Inputs, outputs and params as they are, with their new values. */
-static void take_interface(Ir *to, const Ir *from, const Value *map) {
-    for (uint32_t i = 0; i < from->params.count; i++)
-        array_push(to->arena, &to->params, from->params.data[i]);
-    for (uint32_t i = 0; i < from->inputs.count; i++) {
-        array_push(to->arena, &to->inputs, from->inputs.data[i]);
-        to->inputs.data[i].value = map[from->inputs.data[i].value];
-    }
-    for (uint32_t i = 0; i < from->outputs.count; i++) {
-        array_push(to->arena, &to->outputs, from->outputs.data[i]);
-        to->outputs.data[i].value = map[from->outputs.data[i].value];
-    }
-}
-
 Ir *simplify(Arena *arena, const Ir *ir, bool inline_calls) {
     Arena *scratch = arena_open();
     const Ir *from = ir_copy(scratch, ir, inline_calls);
@@ -160,7 +151,7 @@ Ir *simplify(Arena *arena, const Ir *ir, bool inline_calls) {
     Value *map = arena_array(scratch, Value, from->nodes.count);
     to->compute = from->compute;
     for (Value v = 1; v < from->nodes.count; v++) map[v] = rebuild(to, from, v, map);
-    take_interface(to, from, map);
+    ir_copy_interface(to, from, map);
     Ir *result = ir_copy(arena, to, inline_calls);
     arena_close(scratch);
     return result;

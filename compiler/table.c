@@ -1,5 +1,5 @@
-/* Hashes in, the indices that stand under them out. One idea: linear probing over a power of two, with the
- * full hash beside each index, so that a caller rarely compares keys in vain. */
+/* Hashes in, the indices that stand under them out. One idea: linear probing over a power of two,
+ * with the full hash beside each index, so that a caller rarely compares keys in vain. */
 #include "compiler/table.h"
 
 static uint32_t slot(const Table *table, uint64_t hash, uint32_t step) {

@@ -1,5 +1,5 @@
-/* Table: from 64-bit hashes to the caller's 32-bit indices (0 is none), by open addressing in an arena.
- * The caller keeps the keys and compares them:
+/* Table: from 64-bit hashes to the caller's 32-bit indices (0 is none), by open addressing in an
+ * arena. The caller keeps the keys and compares them:
  *
  *     for (uint32_t at = 0, i; (i = table_next(&table, hash, &at)) != 0;)
  *         if (equal(key, list.data[i])) return i; */

@@ -1,5 +1,6 @@
-/* Shapes and storage types: how many elements, which shapes broadcast, what two types give together. One
- * idea: NumPy's rules, in exact arithmetic (a size that would overflow is an answer, never a wrap). */
+/* Shapes and storage types: how many elements, which shapes broadcast, what two types give
+ * together. One idea: NumPy's rules, in exact arithmetic (a size that would overflow is an answer,
+ * never a wrap). */
 #include "compiler/type.h"
 
 #include <stdlib.h>
@@ -68,10 +69,10 @@ bool type_matmul(const Type *a, const Type *b, Type *shape) {
 }
 
 void type_strides(const Type *type, int64_t strides[RANK_MAX]) {
-    int64_t stride = 1;
+    uint64_t stride = 1; /* may wrap where a size is 0 and nothing is addressed */
     for (uint32_t i = type->rank; i-- > 0;) {
-        strides[i] = stride;
-        stride *= type->dim[i] > 0 ? type->dim[i] : 1;
+        strides[i] = (int64_t)stride;
+        stride *= type->dim[i] > 0 ? (uint64_t)type->dim[i] : 1;
     }
 }
 
@@ -82,7 +83,8 @@ bool type_is_full(const Type *type, const int64_t strides[RANK_MAX]) {
     for (uint32_t round = 0; round < type->rank; round++) {
         uint32_t least = RANK_MAX;
         for (uint32_t i = 0; i < type->rank; i++)
-            if (!done[i] && (least == RANK_MAX || llabs(strides[i]) < llabs(strides[least]))) least = i;
+            if (!done[i] && (least == RANK_MAX || llabs(strides[i]) < llabs(strides[least])))
+                least = i;
         done[least] = true;
         if (type->dim[least] == 1) continue;
         if (llabs(strides[least]) <= reach) return false;
@@ -104,7 +106,8 @@ void type_print(Text *out, const Type *type) {
 
 /* Digits at *text as a size; NULL, or what is wrong with them. */
 static const char *parse_size(const char **text, int64_t *size) {
-    if (**text < '0' || **text > '9') return "sizes are whole numbers with 'x' between, like 4096x4096";
+    if (**text < '0' || **text > '9')
+        return "sizes are whole numbers with 'x' between, like 4096x4096";
     *size = 0;
     for (; **text >= '0' && **text <= '9'; (*text)++) {
         int digit = **text - '0';

@@ -19,21 +19,21 @@ int64_t type_bytes(const Type *type); /* likewise */
 bool type_same_shape(const Type *a, const Type *b);
 /* NumPy's rule, right-aligned: *shape is the result's shape. False if they do not broadcast. */
 bool type_broadcast(const Type *a, const Type *b, Type *shape); /* keeps shape->dtype */
-/* NumPy's rule for a @ b: 1-D operands are a row and a column that vanish, leading axes broadcast. False
- * if they do not fit. */
+/* NumPy's rule for a @ b: 1-D operands are a row and a column that vanish, leading axes broadcast.
+ * False if they do not fit. */
 bool type_matmul(const Type *a, const Type *b, Type *shape);
 /* Row-major strides in elements. */
 void type_strides(const Type *type, int64_t strides[RANK_MAX]);
 /* Every element has a place of its own (no broadcast axis, no overlap). */
 bool type_is_full(const Type *type, const int64_t strides[RANK_MAX]);
-void type_print(Text *out, const Type *type);   /* "4096x4096 f32"; a scalar is "scalar f32" */
-void shape_print(Text *out, const Type *type);  /* "4096x4096" */
+void type_print(Text *out, const Type *type);  /* "4096x4096 f32"; a scalar is "scalar f32" */
+void shape_print(Text *out, const Type *type); /* "4096x4096" */
 /* "4096x4096", "4096", "0", "300x0", "scalar". False with *why (static). */
 bool shape_parse(const char *text, Type *type, const char **why);
 
-/* Result storage type of an operation on two types by language.md (floats decide among integers, f16 with
- * bf16 gives f32, widest of a kind, bool counts as i32 in arithmetic, u8 with i8 gives i32, WEAK takes the
- * other's). */
+/* Result storage type of an operation on two types by language.md (floats decide among integers,
+ * f16 with bf16 gives f32, widest of a kind, bool counts as i32 in arithmetic, u8 with i8 gives
+ * i32, WEAK takes the other's). */
 DType type_promote(DType a, DType b);
 
 #endif

@@ -1,6 +1,6 @@
-/* An Ir in, what is wrong with it out. One idea: every rule that ir.h states is checked on each node alone,
- * from its operands' types, without the builders' code; so a stage, or bytes from elsewhere, cannot pass on
- * what the next one would trip over. */
+/* An Ir in, what is wrong with it out. One idea: every rule that ir.h states is checked on each
+ * node alone, from its operands' types, without the builders' code; so a stage, or bytes from
+ * elsewhere, cannot pass on what the next one would trip over. */
 #include "compiler/verify.h"
 
 typedef struct Check {
@@ -22,7 +22,9 @@ static const char *check_type(const Type *type) {
     for (uint32_t i = 0; i < type->rank; i++)
         if (type->dim[i] < 0) return "negative size";
     if (type->dtype == DT_WEAK && type->rank > 0) return "a number with a shape";
-    return type_count(type) < 0 ? "too many bytes" : NULL;
+    Type bytes = *type; /* a value inside may be wider than what is stored */
+    bytes.dtype = DT_U8;
+    return type_count(&bytes) < 0 ? "too many elements" : NULL;
 }
 
 static uint32_t arity(const IrNode *node) {
@@ -51,7 +53,8 @@ static const char *check_const(const Check *c) {
     const DTypeInfo *info = dtype_info(c->node->type.dtype);
     if (c->node->type.rank > 0) return "a constant with a shape";
     if (is_real(c->node->type.dtype)) return NULL;
-    return c->node->whole < info->low || c->node->whole > info->high ? "constant out of range" : NULL;
+    return c->node->whole < info->low || c->node->whole > info->high ? "constant out of range"
+                                                                     : NULL;
 }
 
 static const char *check_input(const Check *c, Value value) {
@@ -86,7 +89,8 @@ static const char *check_convert(const Check *c) {
 
 static const char *check_transpose(const Check *c) {
     Type type = *arg_type(c, 0);
-    if (type.rank < 2 || type.dtype != c->node->type.dtype) return "transpose of less than two axes";
+    if (type.rank < 2 || type.dtype != c->node->type.dtype)
+        return "transpose of less than two axes";
     int64_t kept = type.dim[type.rank - 1];
     type.dim[type.rank - 1] = type.dim[type.rank - 2];
     type.dim[type.rank - 2] = kept;
@@ -104,14 +108,16 @@ static const char *check_matmul(const Check *c) {
     if (c->node->type.dtype == DT_WEAK || !suits(c, 0, c->node->type.dtype) ||
         !suits(c, 1, c->node->type.dtype))
         return "product of other types";
-    if (!type_matmul(arg_type(c, 0), arg_type(c, 1), &shape)) return "product of shapes that do not fit";
+    if (!type_matmul(arg_type(c, 0), arg_type(c, 1), &shape))
+        return "product of shapes that do not fit";
     return type_same_shape(&shape, &c->node->type) ? NULL : "product has another shape";
 }
 
 static const char *check_reduction(const Check *c) {
     Type type = *arg_type(c, 0);
     bool averages = c->node->op == IR_MEAN || c->node->op == IR_VAR;
-    if (type.dtype == DT_WEAK || type.dtype != c->node->type.dtype) return "reduction changes the type";
+    if (type.dtype == DT_WEAK || type.dtype != c->node->type.dtype)
+        return "reduction changes the type";
     if (averages && !dtype_is_float(type.dtype)) return "mean or var of integers";
     if (c->node->axis != AXIS_ALL && (c->node->axis < 0 || (uint32_t)c->node->axis >= type.rank))
         return "reduction over an axis that is not there";
@@ -170,8 +176,10 @@ static const char *check_operation(const Check *c) {
     Primitive primitive = ir_primitive(c->node);
     DType operand = operand_type(c), result = c->node->type.dtype;
     bool tests = is_comparison(primitive) || is_logical(primitive);
-    if (tests && result != (operand == DT_WEAK ? DT_WEAK : DT_BOOL)) return "a test that gives no bool";
-    if (operand == DT_BOOL && !is_logical(primitive) && primitive != P_SELECT) return "arithmetic on bool";
+    if (tests && result != (operand == DT_WEAK ? DT_WEAK : DT_BOOL))
+        return "a test that gives no bool";
+    if (operand == DT_BOOL && !is_logical(primitive) && primitive != P_SELECT)
+        return "arithmetic on bool";
     if (dtype_is_integer(operand) && !is_integer_form(primitive)) return "no integer form";
     for (uint32_t i = 0; i < c->node->count; i++) {
         bool is_condition = primitive == P_SELECT && i == 0 && operand != DT_WEAK;
@@ -229,7 +237,8 @@ static const char *check_output(const Ir *ir, uint32_t i) {
     if (output->value == 0 || output->value >= ir->nodes.count) return "output without a value";
     const Type *type = &ir_node(ir, output->value)->type;
     Type all = {0};
-    if (type->dtype == DT_WEAK || type->dtype != output->type.dtype) return "output stored as another type";
+    if (type->dtype == DT_WEAK || type->dtype != output->type.dtype)
+        return "output stored as another type";
     if (!type_broadcast(type, &output->type, &all) || !type_same_shape(&all, &output->type))
         return "output of another shape";
     if (!is_index(output->updates, ir->inputs.count)) return "output updates an unknown input";
@@ -243,7 +252,8 @@ static const char *check_declared(const Ir *ir, uint32_t i) {
     if (input->value == 0 || input->value >= ir->nodes.count) return "input without a value";
     const IrNode *node = ir_node(ir, input->value);
     if (node->op != IR_INPUT || node->index != i) return "input with the value of another";
-    return is_index(input->updated_by, ir->outputs.count) ? NULL : "input updated by an unknown output";
+    return is_index(input->updated_by, ir->outputs.count) ? NULL
+                                                          : "input updated by an unknown output";
 }
 
 static const char *explain(Arena *arena, const char *what, uint32_t i, const char *why) {
@@ -252,7 +262,8 @@ static const char *explain(Arena *arena, const char *what, uint32_t i, const cha
 
 const char *verify(const Ir *ir, Arena *arena) {
     const char *why;
-    if (ir->compute != DT_F32 && ir->compute != DT_F64) return "computes in another type than f32 or f64";
+    if (ir->compute != DT_F32 && ir->compute != DT_F64)
+        return "computes in another type than f32 or f64";
     for (Value v = 1; v < ir->nodes.count; v++)
         if ((why = check_node(ir, v)) != NULL) return explain(arena, "value", v, why);
     for (uint32_t i = 0; i < ir->inputs.count; i++)

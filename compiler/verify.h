@@ -1,5 +1,5 @@
-/* Checks what every stage ensures of an Ir: operands before uses, types and shapes as the builders give
- * them, outputs set, no node of an unknown op. A failure is our bug. */
+/* Checks what every stage ensures of an Ir: operands before uses, types and shapes as the builders
+ * give them, outputs set, no node of an unknown op. A failure is our bug. */
 #ifndef KF_VERIFY_H
 #define KF_VERIFY_H
 

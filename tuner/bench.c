@@ -1,7 +1,8 @@
-/* The parent's end of the measuring worker. In: jobs. Out: what became of them, whatever happens to the
- * worker. The idea: a job is kept as the bytes that were sent, so that after a crash or a hang the same bytes
- * go to a fresh worker, once; then the outcome is final. A crash is a socket that closes: the wait status
- * says whether the candidate crashed or outlasted its limit (the worker's own SIGALRM). */
+/* The parent's end of the measuring worker. In: jobs. Out: what became of them, whatever happens to
+ * the worker. The idea: a job is kept as the bytes that were sent, so that after a crash or a hang
+ * the same bytes go to a fresh worker, once; then the outcome is final. A crash is a socket that
+ * closes: the wait status says whether the candidate crashed or outlasted its limit (the worker's
+ * own SIGALRM). */
 #include "tuner/bench.h"
 
 #include <errno.h>
@@ -19,7 +20,8 @@
 #include "tuner/bench_wire.h"
 #include "tuner/pool.h"
 
-/* Tries of a candidate that ends its worker; seconds that our own code may take besides a candidate. */
+/* Tries of a candidate that ends its worker; seconds that our own code may take besides a
+ * candidate. */
 enum { ATTEMPTS = 2, GREET_SECONDS = 30, OWN_SECONDS = 900 };
 
 typedef struct Kept { /* a job that went well: what ranking sends again */
@@ -67,7 +69,8 @@ static bool start(Bench *bench) {
         bench->broken = true;
         return false;
     }
-    wire_send(bench->worker.fd, BENCH_SETUP, 0, bench->setup.data, bench->setup.length, GREET_SECONDS);
+    wire_send(bench->worker.fd, BENCH_SETUP, 0, bench->setup.data, bench->setup.length,
+              GREET_SECONDS);
     return true;
 }
 
@@ -118,13 +121,13 @@ void bench_close(Bench *bench) {
 
 /* --- the journal */
 
-/* One line, one write: lines of several processes do not mix, and what was running when all died is the last
- * "launch" without an end. A journal that cannot be written stops nothing. */
+/* One line, one write: lines of several processes do not mix, and what was running when all died is
+ * the last "launch" without an end. A journal that cannot be written stops nothing. */
 static void journal(const Bench *bench, const char *what) {
     char line[256];
     if (bench->journal < 0) return;
-    int length = snprintf(line, sizeof line, "%lld %d %s %llu %s\n", (long long)time(NULL), (int)getpid(),
-                          what, (unsigned long long)bench->id, bench->label);
+    int length = snprintf(line, sizeof line, "%lld %d %s %llu %s\n", (long long)time(NULL),
+                          (int)getpid(), what, (unsigned long long)bench->id, bench->label);
     while (write(bench->journal, line, (size_t)length) < 0 && errno == EINTR) {
     }
 }
@@ -198,15 +201,17 @@ static void explain(Bench *bench, WireStatus how, Result *result) {
     char text[96];
     bool ready = bench->ready;
     int status = end(bench);
-    bool late = how == WIRE_TIMEOUT ||
-                (status != -1 && WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
+    bool late =
+        how == WIRE_TIMEOUT || (status != -1 && WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
     wire_describe(status, text, sizeof text);
-    *result = (Result){.outcome = OUTCOME_CRASH, .resources = {-1, -1, -1, -1}, .check = check_none()};
+    *result =
+        (Result){.outcome = OUTCOME_CRASH, .resources = {-1, -1, -1, -1}, .check = check_none()};
     if (bench->broken) {
         result->outcome = OUTCOME_LAUNCH;
         snprintf(result->message, sizeof result->message, "%.250s", bench->why.text);
     } else if (!ready) {
         fail(bench, "the measuring worker could not prepare its data: it ", text);
+        result->outcome = OUTCOME_LAUNCH;
         snprintf(result->message, sizeof result->message, "%.250s", bench->why.text);
     } else if (late) {
         result->outcome = OUTCOME_TIMEOUT;
@@ -232,7 +237,8 @@ static bool send_again(Bench *bench, uint32_t attempt) {
     if (!start(bench)) return false;
     bench_set_attempt(&bench->job, attempt);
     journal(bench, "again");
-    wire_send(bench->worker.fd, BENCH_JOB, bench->id, bench->job.data, bench->job.length, OWN_SECONDS);
+    wire_send(bench->worker.fd, BENCH_JOB, bench->id, bench->job.data, bench->job.length,
+              OWN_SECONDS);
     return true;
 }
 
@@ -262,7 +268,8 @@ void bench_result(Bench *bench, Result *result) {
 
 /* --- finalists */
 
-static bool put_rank(Bench *bench, const uint64_t *ids, uint32_t count, double budget, Text *out, Why *why) {
+static bool put_rank(Bench *bench, const uint64_t *ids, uint32_t count, double budget, Text *out,
+                     Why *why) {
     wire_put_f64(out, budget);
     wire_put_u32(out, count);
     for (uint32_t i = 0; i < count; i++) {
@@ -277,15 +284,16 @@ static bool put_rank(Bench *bench, const uint64_t *ids, uint32_t count, double b
 static bool take_ranked(Bench *bench, uint32_t count, Result *results, Why *why) {
     Outcome outcome;
     WireReader reader = wire_reader(bench->frame.body.data, bench->frame.body.length);
-    if (!bench_get_answer(&reader, &outcome, why, &bench->report) || outcome != OUTCOME_OK) return false;
+    if (!bench_get_answer(&reader, &outcome, why, &bench->report) || outcome != OUTCOME_OK)
+        return false;
     for (uint32_t i = 0; i < count; i++)
         if (!wire_get_struct(&reader, &results[i], sizeof *results)) return false;
     return true;
 }
 
 /* In the worker that is there, or a fresh one. False if that did not survive, or could not. */
-static bool rank_once(Bench *bench, const uint64_t *ids, uint32_t count, double budget, Result *results,
-                      Why *why) {
+static bool rank_once(Bench *bench, const uint64_t *ids, uint32_t count, double budget,
+                      Result *results, Why *why) {
     Text message = {0};
     Result gone;
     bool good = put_rank(bench, ids, count, budget, &message, why);
@@ -309,7 +317,7 @@ static void rank_alone(Bench *bench, uint64_t id, double budget, Result *result)
     Kept *kept;
     Why why;
     HASH_FIND(hh, bench->kept, &id, sizeof id, kept);
-    *result = (Result){.outcome = OUTCOME_LAUNCH};
+    *result = (Result){.outcome = OUTCOME_LAUNCH, .message = "was never timed"};
     if (!kept) return;
     text_clear(&bench->job);
     text_add_bytes(&bench->job, kept->body.data, kept->body.length);

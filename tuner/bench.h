@@ -22,17 +22,17 @@ typedef struct Binary {
 /* What to do with a Run. */
 typedef struct BenchJob {
     uint64_t id;
-    const char *label;      /* for the journal and messages */
+    const char *label; /* for the journal and messages */
     const Run *run;
     const Binary *binaries; /* per module of the run */
     uint32_t binary_count;
-    bool judge_edges;       /* run the gate's edges: needs `edge_runs` */
-    const Run *edge_runs;   /* per gate edge, same binaries */
+    bool judge_edges;     /* run the gate's edges: needs `edge_runs` */
+    const Run *edge_runs; /* per gate edge, same binaries */
     uint32_t edge_count;
-    bool judge;             /* judge the whole output */
-    bool rounded;           /* judge by the round-each-op program (an eager chain of 16-bit types) */
-    double budget;          /* seconds of timing; 0: judge only */
-    double give_up_over;    /* drop after one run slower than this many seconds (0: never) */
+    bool judge;          /* judge the whole output */
+    bool rounded;        /* judge by the round-each-op program (an eager chain of 16-bit types) */
+    double budget;       /* seconds of timing; 0: judge only */
+    double give_up_over; /* drop after one run slower than this many seconds (0: never) */
 } BenchJob;
 
 typedef struct Bench Bench;
@@ -41,7 +41,8 @@ typedef struct Bench Bench;
  * simplified program, `rounded` the round-each-op one for judging the eager chain (NULL if the same). */
 Bench *bench_open(const Device *device, int index, const DeviceIdentity *identity, const Ir *ir,
                   const Ir *rounded, const BenchOptions *options, Why *why);
-/* One job at a time. bench_fd is readable when bench_result will not block. */
+/* One job at a time. bench_fd is readable when bench_result has something to take; it waits on only for the
+ * first job's data to be ready, and where a candidate must be tried again. */
 bool bench_submit(Bench *bench, const BenchJob *job, Why *why);
 int bench_fd(const Bench *bench);
 bool bench_busy(const Bench *bench);
@@ -49,7 +50,8 @@ bool bench_busy(const Bench *bench);
 void bench_result(Bench *bench, Result *result);
 /* Interleaved, paired timing of finalists already judged (by the ids of earlier jobs, still loaded): rounds of
  * all of them in turn within `budget` seconds; results[i].samples are paired by index. */
-bool bench_rank(Bench *bench, const uint64_t *ids, uint32_t count, double budget, Result *results, Why *why);
+bool bench_rank(Bench *bench, const uint64_t *ids, uint32_t count, double budget, Result *results,
+                Why *why);
 /* Facts for the report, after the first result: buffer sets in rotation, conditions, gate's self-test. */
 typedef struct BenchReport {
     uint32_t sets;

@@ -1,5 +1,5 @@
-/* The hands of a device whose memory is the host's: the oracle reads results where they lie, and a team of
- * threads does the rest. */
+/* The hands of a device whose memory is the host's: the oracle reads results where they lie, and a
+ * team of threads does the rest. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ typedef struct Bytes {
     const uint8_t *from; /* NULL: none */
     size_t count, slice; /* slice: bytes a part */
     DType dtype;
-    bool *same;          /* per part */
+    bool *same; /* per part */
 } Bytes;
 
 enum { CHUNK = 4096 }; /* bytes; a multiple of every element's size */
@@ -47,9 +47,12 @@ static size_t slice_length(const Bytes *job, int64_t part) {
 }
 
 static void spread(Rig *rig, Bytes *job, void (*work)(void *context, int64_t part)) {
-    size_t parts = (size_t)team_size(rig->team);
+    size_t parts = job->count < RIG_SMALL ? 1 : (size_t)team_size(rig->team);
     job->slice = (job->count / parts / CHUNK + 1) * CHUNK;
-    team_run(rig->team, (int64_t)parts, work, job);
+    if (parts == 1)
+        work(job, 0);
+    else
+        team_run(rig->team, (int64_t)parts, work, job);
 }
 
 static void copy_part(void *context, int64_t part) {
@@ -69,7 +72,8 @@ static void poison_part(void *context, int64_t part) {
     const Bytes *job = context;
     size_t begin = slice_begin(job, part), length = slice_length(job, part);
     if (!job->from) memset(job->to + begin, 0xFF, length);
-    for (size_t i = begin; job->from && i < begin + length; i++) job->to[i] = (uint8_t)~job->from[i];
+    for (size_t i = begin; job->from && i < begin + length; i++)
+        job->to[i] = (uint8_t)~job->from[i];
 }
 
 static bool poison(Rig *rig, Address to, Address golden, size_t bytes, Why *why) {
@@ -104,12 +108,14 @@ static void compare_part(void *context, int64_t part) {
     job->same[part] = same;
 }
 
-static bool same_bits(Rig *rig, DType dtype, Address a, Address b, int64_t count, bool *same, Why *why) {
+static bool same_bits(Rig *rig, DType dtype, Address a, Address b, int64_t count, bool *same,
+                      Why *why) {
     int parts = team_size(rig->team);
     Bytes job = {.to = pointer(a), .from = pointer(b), .dtype = dtype};
     job.count = (size_t)count * dtype_info(dtype)->bytes;
     job.same = calloc((size_t)parts, sizeof *job.same);
     if (!job.same) return why_set(why, "out of memory");
+    for (int i = 0; i < parts; i++) job.same[i] = true;
     spread(rig, &job, compare_part);
     *same = true;
     for (int i = 0; i < parts; i++) *same = *same && job.same[i];
@@ -119,8 +125,8 @@ static bool same_bits(Rig *rig, DType dtype, Address a, Address b, int64_t count
 
 /* --- the oracle */
 
-/* Whole outputs are judged up to here, larger ones by this many elements, one in each of as many strata
- * (gate.md, "Where"). */
+/* Whole outputs are judged up to here, larger ones by this many elements, one in each of as many
+ * strata (gate.md, "Where"). */
 static const int64_t whole_limit = (int64_t)1 << 25, sample_count = (int64_t)1 << 20;
 
 typedef struct Judging {
@@ -131,7 +137,7 @@ typedef struct Judging {
     int64_t count, step; /* elements; a stratum's size, 1: all of them */
     int parts;
     uint64_t seed;
-    Check *checks;       /* per part */
+    Check *checks; /* per part */
 } Judging;
 
 /* The listed elements, packed; where they lie, if they lie so. */
@@ -172,7 +178,8 @@ static void judge_part(void *context, int64_t part) {
     for (int64_t at = part * EVAL_BLOCK; at < strata; at += job->parts * (int64_t)EVAL_BLOCK) {
         int64_t count = strata - at < EVAL_BLOCK ? strata - at : EVAL_BLOCK;
         Check check = check_none();
-        for (int64_t i = 0; i < count; i++) index[i] = job->step == 1 ? at + i : choose(job, at + i);
+        for (int64_t i = 0; i < count; i++)
+            index[i] = job->step == 1 ? at + i : choose(job, at + i);
         const Expected *expected =
             job->step == 1 ? eval_range(job->eval, (int)part, job->output, at, count)
                            : eval_gather(job->eval, (int)part, job->output, index, count);

@@ -1,11 +1,13 @@
-/* In: a mounted Run. Out: whether it is right (gate.md). First the gate's edges, all in one image; then the
- * whole output. The first Run whose output passes the oracle leaves it as the golden one: later ones start
- * from its complement and have only to give the same bits; where bits differ the oracle decides again. */
-#include <signal.h>
+/* In: a mounted Run. Out: whether it is right (gate.md). First the gate's edges, all in one image;
+ * then the whole output. The first Run whose output passes the oracle leaves it as the golden one:
+ * later ones start from its complement and have only to give the same bits; where bits differ the
+ * oracle decides again. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/gate_image.h"
 #include "tuner/bench_rig.h"
 #include "tuner/fault.h"
 
@@ -52,7 +54,8 @@ static Outcome launch_edges(Rig *rig, const Mounted *mounted, const BenchJob *jo
     rig_limit(rig->setup.run_limit);
     for (uint32_t i = 0; i < job->edge_count && outcome == OUTCOME_OK; i++) {
         const Run *run = &job->edge_runs[i];
-        edge_addresses(rig, &rig->gate->edges.data[i], temporaries, run->temporaries.count, addresses);
+        edge_addresses(rig, &rig->gate->edges.data[i], temporaries, run->temporaries.count,
+                       addresses);
         outcome = rig->device->launch(rig->state, run, mounted->modules, addresses, NULL, why);
     }
     Outcome finished = rig->device->finish(rig->state, why);
@@ -60,10 +63,19 @@ static Outcome launch_edges(Rig *rig, const Mounted *mounted, const BenchJob *jo
     return outcome == OUTCOME_OK ? finished : outcome;
 }
 
-static Outcome judge_image(Rig *rig, Arena *arena, uint8_t *image, Check *check, Why *why) {
+/* A point whose `require` rules a shape out never runs on it: no result is owed. */
+static void excuse(const Edge *edge, uint8_t *image) {
+    for (uint32_t i = 0; i < edge->ir->outputs.count; i++)
+        image_scatter(edge, image, i, edge->expected[i].lo);
+}
+
+static Outcome judge_image(Rig *rig, const BenchJob *job, Arena *arena, uint8_t *image,
+                           Check *check, Why *why) {
     const char *reason = "";
     if (!rig->device->download(rig->state, image, rig->image, rig->gate->size, why))
         return OUTCOME_CRASH;
+    for (uint32_t i = 0; i < job->edge_count; i++)
+        if (job->edge_runs[i].launches.count == 0) excuse(&rig->gate->edges.data[i], image);
     if (gate_judge(rig->gate, image, arena, check, &reason)) return OUTCOME_OK;
     return wrong(why, reason);
 }
@@ -82,7 +94,7 @@ Outcome judge_edges(Rig *rig, const Mounted *mounted, const BenchJob *job, Check
         good = rig_allocate(rig, largest_temporary(job, i), &temporaries[i], why);
     if (good && rig->device->upload(rig->state, rig->image, rig->gate->image, rig->gate->size, why))
         outcome = launch_edges(rig, mounted, job, temporaries, addresses, why);
-    if (outcome == OUTCOME_OK) outcome = judge_image(rig, arena, image, check, why);
+    if (outcome == OUTCOME_OK) outcome = judge_image(rig, job, arena, image, check, why);
     for (uint32_t i = 0; i < count; i++) rig_release(rig, &temporaries[i]);
     free(image);
     arena_close(arena);
@@ -105,8 +117,8 @@ static bool set_up(Rig *rig, const Mounted *mounted, Why *why) {
                                       tensor_bytes(rig_output(rig, o)), why);
     }
     for (uint32_t t = 0; t < mounted->run->temporaries.count && good; t++)
-        good = rig->hands->poison(rig, mounted->temporaries[t].data, 0, mounted->temporaries[t].bytes,
-                                  why);
+        good = rig->hands->poison(rig, mounted->temporaries[t].data, 0,
+                                  mounted->temporaries[t].bytes, why);
     return good;
 }
 
@@ -123,12 +135,13 @@ static Outcome run_once(Rig *rig, const Mounted *mounted, Fault fault, Why *why)
     if (!set_up(rig, mounted, why)) return OUTCOME_CRASH;
     rig_limit(rig->setup.run_limit);
     fault_strike(fault);
-    Outcome outcome = rig->device->launch(rig->state, mounted->run, mounted->modules, mounted->table[0],
-                                          NULL, why);
+    Outcome outcome = rig->device->launch(rig->state, mounted->run, mounted->modules,
+                                          mounted->table[0], NULL, why);
     Outcome finished = rig->device->finish(rig->state, why);
     rig_unlimit();
     if (outcome == OUTCOME_OK) outcome = finished;
-    if (outcome == OUTCOME_OK && fault == FAULT_WRONG && !change_one(rig, why)) return OUTCOME_CRASH;
+    if (outcome == OUTCOME_OK && fault == FAULT_WRONG && !change_one(rig, why))
+        return OUTCOME_CRASH;
     return outcome;
 }
 
@@ -185,7 +198,9 @@ static void print_index(Text *out, const Type *type, int64_t index) {
 
 static void print_element(Text *out, DType dtype, const void *bytes) {
     Scalar value = dtype_load(dtype, bytes);
-    if (dtype_is_float(dtype))
+    if (dtype_is_float(dtype) && isnan(value.real))
+        text_add(out, "nan");
+    else if (dtype_is_float(dtype))
         text_printf(out, "%.9g", value.real);
     else
         text_printf(out, "%lld", (long long)value.whole);
@@ -230,8 +245,8 @@ static Outcome ask_oracle(Rig *rig, Oracle *oracle, Check *check, Why *why) {
 }
 
 /* One run, judged. `same`: it gave the golden bits. */
-static Outcome run_and_judge(Rig *rig, const Mounted *mounted, Oracle *oracle, Fault fault, bool *same,
-                             Check *check, Why *why) {
+static Outcome run_and_judge(Rig *rig, const Mounted *mounted, Oracle *oracle, Fault fault,
+                             bool *same, Check *check, Why *why) {
     *same = false;
     Outcome outcome = run_once(rig, mounted, fault, why);
     if (outcome != OUTCOME_OK) return outcome;
@@ -242,10 +257,10 @@ static Outcome run_and_judge(Rig *rig, const Mounted *mounted, Oracle *oracle, F
     return OUTCOME_OK;
 }
 
-/* A result of the golden bits is right. Another that the oracle accepts becomes the golden one and is run
- * once more from its own complement: only now is it certain that it wrote every byte. */
-Outcome judge_whole(Rig *rig, const Mounted *mounted, const BenchJob *job, int attempt, Check *check,
-                    Why *why) {
+/* A result of the golden bits is right. Another that the oracle accepts becomes the golden one and
+ * is run once more from its own complement: only now is it certain that it wrote every byte. */
+Outcome judge_whole(Rig *rig, const Mounted *mounted, const BenchJob *job, int attempt,
+                    Check *check, Why *why) {
     bool plain = !job->rounded || rig->rounded.ir == rig->ir, same;
     Oracle *oracle = plain ? &rig->plain : &rig->rounded;
     Fault fault = fault_find(FAULT_RUNNING, job->label, attempt);
@@ -259,7 +274,8 @@ Outcome judge_whole(Rig *rig, const Mounted *mounted, const BenchJob *job, int a
     return outcome;
 }
 
-Outcome judge_imaginary(Rig *rig, const Mounted *mounted, const BenchJob *job, int attempt, Why *why) {
+Outcome judge_imaginary(Rig *rig, const Mounted *mounted, const BenchJob *job, int attempt,
+                        Why *why) {
     Fault fault = fault_find(FAULT_RUNNING, job->label, attempt);
     rig_limit(rig->setup.run_limit);
     fault_strike(fault);

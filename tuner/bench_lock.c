@@ -1,4 +1,5 @@
-/* In: a device's name. Out: a held flock, which the kernel drops when its holder ends, however it ends. */
+/* In: a device's name. Out: a held flock, which the kernel drops when its holder ends, however it
+ * ends. */
 #include "tuner/bench_lock.h"
 
 #include <fcntl.h>
@@ -9,8 +10,8 @@
 
 enum { TRIES = 2000, PAUSE_NS = 5000000 }; /* 10 s: slices are fractions of a second */
 
-/* In /tmp, where every user's kfuse finds it, whatever TMPDIR says. Made by whoever comes first; a flock
- * needs no right to write. */
+/* In /tmp, where every user's kfuse finds it, whatever TMPDIR says. Made by whoever comes first; a
+ * flock needs no right to write. */
 static int open_file(const char *path) {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     return fd >= 0 ? fd : open(path, O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);

@@ -1,5 +1,5 @@
-/* In: a Run and its binaries. Out: the Run on the rig: modules loaded, temporaries allocated, and a table of
- * addresses per buffer set, which timing walks through. */
+/* In: a Run and its binaries. Out: the Run on the rig: modules loaded, temporaries allocated, and a
+ * table of addresses per buffer set, which timing walks through. */
 #include <stdlib.h>
 
 #include "tuner/bench_rig.h"
@@ -12,7 +12,8 @@ static size_t slab_size(int64_t bytes) {
 
 static size_t temporaries_size(const Run *run) {
     size_t size = 0;
-    for (uint32_t i = 0; i < run->temporaries.count; i++) size += slab_size(run->temporaries.data[i]);
+    for (uint32_t i = 0; i < run->temporaries.count; i++)
+        size += slab_size(run->temporaries.data[i]);
     return size;
 }
 
@@ -45,7 +46,8 @@ static bool load_all(Rig *rig, Mounted *mounted, const Binary *binaries, uint32_
     mounted->modules = calloc(count + 1, sizeof(Module *));
     if (!mounted->modules) return why_set(why, "out of memory");
     for (uint32_t i = 0; i < count; i++, mounted->module_count++) {
-        mounted->modules[i] = rig->device->load(rig->state, binaries[i].bytes, binaries[i].size, why);
+        mounted->modules[i] =
+            rig->device->load(rig->state, binaries[i].bytes, binaries[i].size, why);
         if (!mounted->modules[i]) return false;
     }
     return true;
@@ -61,8 +63,8 @@ static bool allocate_temporaries(Rig *rig, Mounted *mounted, Why *why) {
     return true;
 }
 
-Outcome mount_run(Rig *rig, Mounted *mounted, const Run *run, const Binary *binaries, uint32_t count,
-                  Why *why) {
+Outcome mount_run(Rig *rig, Mounted *mounted, const Run *run, const Binary *binaries,
+                  uint32_t count, Why *why) {
     *mounted = (Mounted){.run = run};
     if (!load_all(rig, mounted, binaries, count, why)) return OUTCOME_LAUNCH;
     if (!allocate_temporaries(rig, mounted, why)) return OUTCOME_INFEASIBLE;
@@ -78,9 +80,11 @@ bool mount_sets(Rig *rig, Mounted *mounted, Why *why) {
     if (mounted->slab || mounted->sets == sets) return true;
     if (size > 0 && !mounted->slab) {
         /* Temporaries that do not fit as often as the tensors: all rotate less. */
-        while (sets > 1 && !rig->device->allocate(rig->state, (sets - 1) * size, &mounted->slab, why))
+        while (sets > 1 &&
+               !rig->device->allocate(rig->state, (sets - 1) * size, &mounted->slab, why))
             sets -= sets / 4 + 1;
-        if (sets > 1 && !rig->hands->poison(rig, mounted->slab, 0, (sets - 1) * size, why)) return false;
+        if (sets > 1 && !rig->hands->poison(rig, mounted->slab, 0, (sets - 1) * size, why))
+            return false;
     }
     return make_table(rig, mounted, sets) || why_set(why, "out of memory");
 }

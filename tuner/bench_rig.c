@@ -1,5 +1,6 @@
-/* In: a device and a program. Out: the program's tensors on the device, filled, guarded, and ready to
- * rotate. The one idea: data are a counter hash, so that any copy of them is made where it is needed. */
+/* In: a device and a program. Out: the program's tensors on the device, filled, guarded, and ready
+ * to rotate. The one idea: data are a counter hash, so that any copy of them is made where it is
+ * needed. */
 #include "tuner/bench_rig.h"
 
 #include <pthread.h>
@@ -8,8 +9,8 @@
 #include <string.h>
 #include <sys/time.h>
 
-/* Timing rotates through at least this much: reported cache sizes have been far too small (field report
- * 71), and a machine without a report gets it too. */
+/* Timing rotates through at least this much: reported cache sizes have been far too small (field
+ * report 71), and a machine without a report gets it too. */
 static const size_t rotation_floor = (size_t)256 << 20;
 enum { SLAB_UNIT = 256, DOMAINS = 3, DOMAIN_SAMPLE = 4096 };
 
@@ -18,7 +19,8 @@ static size_t round_up(size_t size, size_t unit) {
 }
 
 void rig_limit(double seconds) {
-    struct itimerval limit = {.it_value = {(time_t)seconds, (suseconds_t)(seconds * 1e6) % 1000000}};
+    struct itimerval limit = {
+        .it_value = {(time_t)seconds, (suseconds_t)(seconds * 1e6) % 1000000}};
     if (seconds > 0) setitimer(ITIMER_REAL, &limit, NULL);
 }
 
@@ -53,6 +55,7 @@ static void list_tensors(Rig *rig) {
     rig->set0 = arena_array(rig->arena, Guarded, rig->tensor_count);
     rig->golden = arena_array(rig->arena, Guarded, ir->outputs.count);
     rig->copies = arena_array(rig->arena, void *, ir->inputs.count);
+    rig->first_values = arena_array(rig->arena, Guarded, ir->inputs.count);
     rig->oracle_data = arena_array(rig->arena, const void *, ir->inputs.count);
     for (uint32_t i = 0; i < ir->inputs.count; i++) {
         const IrInput *input = &ir->inputs.data[i];
@@ -85,7 +88,8 @@ bool guard_set(Rig *rig, const Guarded *guarded, Why *why) {
     uint8_t bytes[RIG_GUARD + RIG_ALIGNMENT];
     memset(bytes, GATE_GUARD_BYTE, sizeof bytes);
     return rig->device->upload(rig->state, guarded->block, bytes, RIG_GUARD, why) &&
-           rig->device->upload(rig->state, guarded->data + guarded->bytes, bytes, guarded->behind, why);
+           rig->device->upload(rig->state, guarded->data + guarded->bytes, bytes, guarded->behind,
+                               why);
 }
 
 static bool untouched(Rig *rig, Address at, size_t count, bool *whole, Why *why) {
@@ -137,24 +141,41 @@ typedef struct HostFill {
     const Rig *rig;
     uint32_t slot;
     uint8_t *bytes;
+    int64_t parts;
 } HostFill;
 
 static void fill_part(void *context, int64_t part) {
     const HostFill *job = context;
     const Tensor *tensor = &job->rig->tensors[job->slot];
-    int64_t parts = team_size(job->rig->team), begin = tensor->count / parts * part;
+    int64_t parts = job->parts, begin = tensor->count / parts * part;
     int64_t end = part + 1 == parts ? tensor->count : begin + tensor->count / parts;
     gate_fill(job->bytes + (size_t)begin * tensor->size, tensor->type->dtype, job->rig->setup.seed,
               job->slot, begin, end - begin, job->rig->domain);
 }
 
 void rig_fill_host(const Rig *rig, uint32_t slot, void *storage) {
-    HostFill job = {rig, slot, storage};
-    team_run(rig->team, team_size(rig->team), fill_part, &job);
+    HostFill job = {rig, slot, storage, team_size(rig->team)};
+    if (tensor_bytes(&rig->tensors[slot]) < RIG_SMALL) job.parts = 1;
+    if (job.parts == 1)
+        fill_part(&job, 0);
+    else
+        team_run(rig->team, job.parts, fill_part, &job);
 }
 
-/* The oracle reads the host's own tensors; it has copies of those that candidates write or that lie on
- * the device. */
+/* A device's oracle reads the device's own tensors, but those that candidates write. */
+static bool fill_first_values(Rig *rig, Why *why) {
+    for (uint32_t i = 0; i < rig->input_count; i++) {
+        Guarded *copy = &rig->first_values[i];
+        if (rig->hands == &hands_host || rig->ir->inputs.data[i].updated_by < 0) continue;
+        if (!copy->block && !rig_allocate(rig, tensor_bytes(&rig->tensors[i]), copy, why))
+            return false;
+        if (!rig->hands->fill(rig, i, copy->data, why)) return false;
+    }
+    return true;
+}
+
+/* The oracle reads the host's own tensors; it has copies of those that candidates write or that lie
+ * on the device. */
 static bool fill_oracle_data(Rig *rig, Why *why) {
     for (uint32_t i = 0; i < rig->input_count; i++) {
         const Tensor *tensor = &rig->tensors[i];
@@ -192,10 +213,13 @@ static double unchecked_share(Rig *rig) {
     return checked + unchecked ? (double)unchecked / (double)(checked + unchecked) : 0;
 }
 
-/* Fills the data in the widest domain in which at most 1 % of the outputs are unchecked (gate.md). */
+/* Fills the data in the widest domain in which at most 1 % of the outputs are unchecked (gate.md).
+ */
 static bool fill_data(Rig *rig, Why *why) {
     for (rig->domain = 0;; rig->domain++) {
-        if (!fill_set(rig, 0, false, why) || !fill_oracle_data(rig, why)) return false;
+        if (!fill_set(rig, 0, false, why) || !fill_first_values(rig, why) ||
+            !fill_oracle_data(rig, why))
+            return false;
         if (!rig_eval(rig, &rig->plain, why)) return false;
         if (rig->domain == DOMAINS - 1 || unchecked_share(rig) <= 0.01) return true;
         eval_close(rig->plain.eval);
@@ -210,18 +234,17 @@ Address rig_storage(const Rig *rig, uint32_t tensor, uint32_t set) {
     if (rig->tensors[tensor].alias >= 0) tensor = (uint32_t)rig->tensors[tensor].alias;
     if (set == 0) return rig->set0[tensor].data;
     for (uint32_t i = 0; i < tensor; i++)
-        if (rig->tensors[i].alias < 0) offset += round_up(tensor_bytes(&rig->tensors[i]), SLAB_UNIT);
+        if (rig->tensors[i].alias < 0)
+            offset += round_up(tensor_bytes(&rig->tensors[i]), SLAB_UNIT);
     return rig->slab + (set - 1) * rig->slab_stride + offset;
 }
 
+/* Every byte is touched, so that no page is first met while something is timed. */
 static bool fill_slab(Rig *rig, Why *why) {
-    for (uint32_t set = 1; set < rig->sets; set++) {
+    size_t bytes = (rig->sets - 1) * rig->slab_stride;
+    if (bytes > 0 && !rig->hands->poison(rig, rig->slab, 0, bytes, why)) return false;
+    for (uint32_t set = 1; set < rig->sets; set++)
         if (!fill_set(rig, set, false, why)) return false;
-        for (uint32_t i = rig->input_count; i < rig->tensor_count; i++)
-            if (rig->tensors[i].alias < 0 &&
-                !rig->hands->poison(rig, rig_storage(rig, i, set), 0, tensor_bytes(&rig->tensors[i]), why))
-                return false;
-    }
     return true;
 }
 
@@ -254,7 +277,8 @@ typedef struct Preparation { /* one that runs beside the opening of the device *
 } Preparation;
 
 static bool prepare_gate(Rig *rig, Why *why) {
-    rig->gate = gate_open(rig->gate_arena, rig->ir, rig->setup.seed, rig->device->accuracy, rig->team);
+    rig->gate =
+        gate_open(rig->gate_arena, rig->ir, rig->setup.seed, rig->device->accuracy, rig->team);
     return rig->gate || why_set(why, "the gate's data do not fit in memory");
 }
 
@@ -276,7 +300,8 @@ static bool end(Preparation *preparation, Why *why) {
     return preparation->good;
 }
 
-/* A driver takes as long to start as the gate and the device's oracle take to be made: all at once. */
+/* A driver takes as long to start as the gate and the device's oracle take to be made: all at once.
+ */
 static bool open_all(Rig *rig, Why *why) {
     Preparation gate = {.rig = rig, .work = prepare_gate};
     Preparation hands = {.rig = rig, .work = rig->hands->prepare};
@@ -299,7 +324,8 @@ static bool self_test(Rig *rig, Why *why) {
 static bool prepare(Rig *rig, Why *why) {
     if (!open_all(rig, why)) return false;
     return allocate_set0(rig, why) && fill_data(rig, why) &&
-           rig->device->allocate(rig->state, round_up(rig->gate->size, SLAB_UNIT), &rig->image, why) &&
+           rig->device->allocate(rig->state, round_up(rig->gate->size, SLAB_UNIT), &rig->image,
+                                 why) &&
            self_test(rig, why);
 }
 
@@ -331,6 +357,7 @@ static void close_data(Rig *rig) {
     for (uint32_t i = 0; i < rig->tensor_count; i++)
         if (rig->tensors[i].alias < 0) rig_release(rig, &rig->set0[i]);
     for (uint32_t i = 0; i < rig_output_count(rig); i++) rig_release(rig, &rig->golden[i]);
+    for (uint32_t i = 0; i < rig->input_count; i++) rig_release(rig, &rig->first_values[i]);
     if (rig->slab) rig->device->release(rig->state, rig->slab);
     if (rig->image) rig->device->release(rig->state, rig->image);
     rig->hands->close(rig);
@@ -343,6 +370,7 @@ void rig_close(Rig *rig) {
     if (rig->state) close_data(rig);
     for (uint32_t i = 0; i < rig->input_count; i++) free(rig->copies[i]);
     text_free(&rig->tools);
+    text_free(&rig->rounded_tools);
     team_close(rig->team);
     arena_close(rig->gate_arena);
 }

@@ -1,6 +1,7 @@
-/* Rig: the inside of the measuring worker. An open device with the program's data on it: tensors between
- * guards (set 0, where candidates are judged), copies to rotate through while timing, and what says whether a
- * result is right. One Run is mounted at a time (several while finalists are ranked).
+/* Rig: the inside of the measuring worker. An open device with the program's data on it: tensors
+ * between guards (set 0, where candidates are judged), copies to rotate through while timing, and
+ * what says whether a result is right. One Run is mounted at a time (several while finalists are
+ * ranked).
  *
  *   bench_rig.c     opens the device, lays tensors out, fills them
  *   bench_mount.c   a Run on the rig: modules, temporaries, addresses per set
@@ -15,9 +16,11 @@
 #include "compiler/gate.h"
 #include "tuner/bench.h"
 
-/* A tensor starts at a multiple of RIG_ALIGNMENT with RIG_GUARD bytes before it; behind it are the bytes up to
- * the next multiple and, on a device that is not fenced, RIG_GUARD more. */
+/* A tensor starts at a multiple of RIG_ALIGNMENT with RIG_GUARD bytes before it; behind it are the
+ * bytes up to the next multiple and, on a device that is not fenced, RIG_GUARD more. */
 enum { RIG_ALIGNMENT = 64, RIG_GUARD = GATE_GUARD, RIG_SETS_MAX = 4096 };
+/* Bytes below which waking a team costs more than it gains (20 us, measured on 2 CPUs). */
+enum { RIG_SMALL = 1 << 16 };
 
 /* An input or output of the program as it lies in memory. */
 typedef struct Tensor {
@@ -56,14 +59,15 @@ typedef struct Guarded {
 /* One of the two programs that results are judged by. */
 typedef struct Oracle {
     const Ir *ir;
-    Eval *eval;     /* on the host; made when first needed */
-    Module *module; /* on the device, or NULL */
-    bool trusted;   /* the device's has agreed with the host's on a sample */
+    Eval *eval;          /* on the host; made when first needed */
+    Module *module;      /* on the device, or NULL */
+    bool tried, trusted; /* the device's was compared with the host's on a sample; they agreed */
 } Oracle;
 
 typedef struct Rig Rig;
 
-/* What is done to memory besides running candidates. All return false with the reason if they cannot. */
+/* What is done to memory besides running candidates. All return false with the reason if they
+ * cannot. */
 typedef struct Hands {
     /* `prepare` runs beside the opening of the device (it has no state yet), `open` behind it. */
     bool (*prepare)(Rig *rig, Why *why);
@@ -96,24 +100,27 @@ struct Rig {
     BenchSetup setup;
     const Hands *hands;
     const Ir *ir;
-    Tensor *tensors;          /* inputs, then outputs */
+    Tensor *tensors; /* inputs, then outputs */
     uint32_t input_count, tensor_count;
-    int domain;               /* of the data */
-    Guarded *set0;            /* per tensor; an alias has its input's */
-    Address slab;             /* sets 1 .. sets-1 */
+    int domain;    /* of the data */
+    Guarded *set0; /* per tensor; an alias has its input's */
+    Address slab;  /* sets 1 .. sets-1 */
     size_t slab_stride;
     uint32_t sets;            /* 0: not made yet */
     void **copies;            /* inputs in host memory for the oracle, where it cannot read set 0 */
     const void **oracle_data; /* element 0 of each input, in memory that no candidate writes */
     Team *team;
-    Text tools;               /* the device's hands as a binary */
-    Oracle plain, rounded;    /* rounded.ir may be plain.ir */
+    Guarded *first_values;     /* the same on a device with memory of its own */
+    Text tools, rounded_tools; /* such a device's kernels, as binaries */
+    Address pointers, scratch; /* and their memory (bench_device.c) */
+    Oracle plain, rounded;     /* rounded.ir may be plain.ir */
     Gate *gate;
-    Address image;            /* the gate's, on the device */
-    Guarded *golden;          /* per output: what a candidate that was judged right gave */
+    Address image;   /* the gate's, on the device */
+    Guarded *golden; /* per output: what a candidate that was judged right gave */
     bool golden_set;
     Check golden_check;
-    bool warm;                /* something has been timed */
+    bool warm;         /* something has been timed */
+    uint32_t next_set; /* where the next sample begins */
     BenchReport report;
 };
 
@@ -144,12 +151,14 @@ Address rig_storage(const Rig *rig, uint32_t tensor, uint32_t set);
 Eval *rig_eval(Rig *rig, Oracle *oracle, Why *why);
 /* An input's first values in host memory. */
 void rig_fill_host(const Rig *rig, uint32_t slot, void *storage);
-/* Makes the sets to rotate through, once: past four times the last-level cache, as memory allows. */
+/* Makes the sets to rotate through, once: past four times the last-level cache, as memory allows.
+ */
 bool rig_make_sets(Rig *rig, Why *why);
 /* Inputs that are updated in place get their first values back. */
 bool rig_refill(Rig *rig, uint32_t first_set, uint32_t sets, Why *why);
 
-/* The process ends by SIGALRM, which its parent takes for a time-out, unless the limit is lifted before. */
+/* The process ends by SIGALRM, which its parent takes for a time-out, unless the limit is lifted
+ * before. */
 void rig_limit(double seconds);
 void rig_unlimit(void);
 
@@ -166,21 +175,23 @@ typedef struct Mounted {
 } Mounted;
 
 /* With set 0 alone. */
-Outcome mount_run(Rig *rig, Mounted *mounted, const Run *run, const Binary *binaries, uint32_t count,
-                  Why *why);
+Outcome mount_run(Rig *rig, Mounted *mounted, const Run *run, const Binary *binaries,
+                  uint32_t count, Why *why);
 /* With the rig's sets, for timing. */
 bool mount_sets(Rig *rig, Mounted *mounted, Why *why);
 void unmount(Rig *rig, Mounted *mounted);
 
 Outcome judge_edges(Rig *rig, const Mounted *mounted, const BenchJob *job, Check *check, Why *why);
-Outcome judge_whole(Rig *rig, const Mounted *mounted, const BenchJob *job, int attempt, Check *check,
-                    Why *why);
+Outcome judge_whole(Rig *rig, const Mounted *mounted, const BenchJob *job, int attempt,
+                    Check *check, Why *why);
 
 /* On a device without results: runs it and believes it. */
-Outcome judge_imaginary(Rig *rig, const Mounted *mounted, const BenchJob *job, int attempt, Why *why);
+Outcome judge_imaginary(Rig *rig, const Mounted *mounted, const BenchJob *job, int attempt,
+                        Why *why);
 
 Outcome time_run(Rig *rig, Mounted *mounted, const BenchJob *job, Result *result, Why *why);
 /* Paired rounds of all; results' samples pair by index. */
-Outcome time_rank(Rig *rig, Mounted *mounted, uint32_t count, double budget, Result *results, Why *why);
+Outcome time_rank(Rig *rig, Mounted *mounted, uint32_t count, double budget, Result *results,
+                  Why *why);
 
 #endif

@@ -1,5 +1,7 @@
-/* The measuring worker's loop. In: a setup, then jobs. Out: an answer to each. It ends when its parent does,
- * and by a signal when a candidate crashes it or outlasts its limit (rig_limit): the parent reads which. */
+/* The measuring worker's loop. In: a setup, then jobs. Out: an answer to each. It ends when its
+ * parent does, and by a signal when a candidate crashes it or outlasts its limit (rig_limit): the
+ * parent reads which. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +18,12 @@ typedef struct Served {
 } Served;
 
 static void message(Result *result, const Why *why) {
-    snprintf(result->message, sizeof result->message, "%.*s", (int)sizeof result->message - 1, why->text);
+    snprintf(result->message, sizeof result->message, "%.*s", (int)sizeof result->message - 1,
+             why->text);
 }
 
-static Outcome judge(Rig *rig, const Mounted *mounted, const BenchJob *job, int attempt, Check *check,
-                     Why *why) {
+static Outcome judge(Rig *rig, const Mounted *mounted, const BenchJob *job, int attempt,
+                     Check *check, Why *why) {
     Outcome outcome = OUTCOME_OK;
     double begin = wire_now();
     if (rig->device->imaginary) return judge_imaginary(rig, mounted, job, attempt, why);
@@ -43,7 +46,8 @@ static void do_job(Rig *rig, const BenchJob *job, int attempt, Result *result, W
     *result = (Result){.resources = {-1, -1, -1, -1}, .check = check_none()};
     Outcome outcome = mount_run(rig, &mounted, job->run, job->binaries, job->binary_count, why);
     if (outcome == OUTCOME_OK) outcome = judge(rig, &mounted, job, attempt, &result->check, why);
-    if (outcome == OUTCOME_OK && job->budget > 0) outcome = measure(rig, &mounted, job, result, why);
+    if (outcome == OUTCOME_OK && job->budget > 0)
+        outcome = measure(rig, &mounted, job, result, why);
     unmount(rig, &mounted);
     result->outcome = outcome;
     if (outcome != OUTCOME_OK) message(result, why);
@@ -66,8 +70,8 @@ static void serve_job(Served *served, WireReader *reader) {
 
 /* --- finalists */
 
-static Outcome mount_all(Rig *rig, Arena *arena, WireReader *reader, Mounted *mounted, uint32_t count,
-                         uint32_t *done, Why *why) {
+static Outcome mount_all(Rig *rig, Arena *arena, WireReader *reader, Mounted *mounted,
+                         uint32_t count, uint32_t *done, Why *why) {
     for (*done = 0; *done < count;) {
         BenchJob *job = arena_new(arena, BenchJob);
         size_t length;
@@ -99,7 +103,8 @@ static void serve_rank(Served *served, WireReader *reader) {
     for (uint32_t i = 0; i < mounted_count; i++) unmount(rig, &mounted[i]);
     rig->report.measure_seconds += wire_now() - begin;
     bench_put_answer(&served->answer, outcome, &why, &rig->report);
-    for (uint32_t i = 0; i < count; i++) wire_put_bytes(&served->answer, &results[i], sizeof *results);
+    for (uint32_t i = 0; i < count; i++)
+        wire_put_bytes(&served->answer, &results[i], sizeof *results);
     arena_close(arena);
 }
 
@@ -112,7 +117,8 @@ static void serve_setup(Served *served, WireReader *reader) {
     Why why = {"a damaged program came over the wire"};
     double begin = wire_now();
     if (bench_get_setup(served->arena, reader, &setup, &ir, &rounded))
-        served->rig = rig_open(served->arena, served->device, served->index, &setup, ir, rounded, &why);
+        served->rig =
+            rig_open(served->arena, served->device, served->index, &setup, ir, rounded, &why);
     if (served->rig) {
         served->rig->report.start_seconds = wire_now() - begin;
         report = served->rig->report;
@@ -139,15 +145,24 @@ static uint32_t serve(Served *served, const Frame *frame) {
     return 0;
 }
 
+/* A crash is the parent's to report: no core file, and no handler of a sanitizer or a preloaded
+ * library. */
+static void die_plainly(void) {
+    const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    struct rlimit no_core = {0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) signal(signals[i], SIG_DFL);
+}
+
 int bench_serve(const Device *device, int index, int fd) {
     Served served = {.arena = arena_open(), .device = device, .index = index};
     Frame frame = {0};
-    struct rlimit no_core = {0, 0};
     uint32_t kind = BENCH_READY;
-    setrlimit(RLIMIT_CORE, &no_core); /* crashes are expected here */
+    die_plainly();
     while (kind != 0 && wire_receive(fd, &frame, -1) == WIRE_OK) {
         kind = serve(&served, &frame);
-        if (kind != 0 && wire_send(fd, kind, frame.id, served.answer.data, served.answer.length, -1) != WIRE_OK)
+        if (kind != 0 &&
+            wire_send(fd, kind, frame.id, served.answer.data, served.answer.length, -1) != WIRE_OK)
             kind = 0;
     }
     if (served.rig) rig_close(served.rig);

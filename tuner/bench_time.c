@@ -1,11 +1,13 @@
 /* In: mounted Runs that were judged right. Out: seconds per call. The protocol: hold the device's lock, warm
  * up until two samples agree, then take samples until the 95 % interval of their median is within half a per
- * cent or the budget is spent. A sample is as many calls as last about a millisecond, and walks on through
- * the buffer sets where the one before stopped, so that no set is met again before all others were.
+ * cent or the budget is spent. A sample is as many calls as last about a millisecond. It walks on through the
+ * buffer sets where the one before stopped, whichever Run that was of, so that no set is met again before all
+ * others were.
  *
- * Programs that update an input in place change their data with every call. Their inputs get their first
- * values back before each sample, outside the time, and a sample is at most DRIFT calls per set: values
- * stay what real calls see, not the infinities or subnormals of a thousandth application. */
+ * Programs that update an input in place change their data with every call. The sets that a sample used get
+ * their first values back behind it (not before: that would bring them into the cache), and a sample is at
+ * most DRIFT calls per set: values stay what real calls see, not the infinities or subnormals of a thousandth
+ * application. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,11 +24,14 @@ enum { SAMPLES_MIN = 8, WARM_MAX = 50, DRIFT = 4 };
 typedef struct Series {
     Rig *rig;
     Mounted *mounted;
-    uint32_t at;      /* next set */
     uint32_t repeats; /* calls a sample */
     double samples[RESULT_SAMPLES];
     uint32_t count;
 } Series;
+
+static int take_lock(const Rig *rig) {
+    return rig->device->imaginary ? -1 : bench_lock(rig->device->name, rig->index);
+}
 
 static bool is_in_place(const Rig *rig) {
     for (uint32_t i = 0; i < rig->input_count; i++)
@@ -34,18 +39,26 @@ static bool is_in_place(const Rig *rig) {
     return false;
 }
 
+/* First values for the sets that the `repeats` calls from set `at` on used. */
+static bool refill(Rig *rig, uint32_t sets, uint32_t at, uint32_t repeats, Why *why) {
+    uint32_t used = repeats < sets ? repeats : sets;
+    uint32_t before_end = sets - at < used ? sets - at : used;
+    return rig_refill(rig, at, before_end, why) && rig_refill(rig, 0, used - before_end, why);
+}
+
 /* One sample of `repeats` calls: seconds per call. */
 static Outcome measure(Series *series, uint32_t repeats, double *seconds, Why *why) {
     Rig *rig = series->rig;
     Mounted *mounted = series->mounted;
-    if (is_in_place(rig) && !rig_refill(rig, 0, mounted->sets, why)) return OUTCOME_CRASH;
+    uint32_t sets = mounted->sets, at = rig->next_set % sets;
     rig_limit(rig->setup.run_limit);
     Outcome outcome = rig->device->time(rig->state, mounted->run, mounted->modules,
-                                        mounted->table + series->at, mounted->sets, repeats, seconds, why);
+                                        mounted->table + at, sets, repeats, seconds, why);
     rig_unlimit();
-    series->at = (series->at + repeats) % mounted->sets;
+    rig->next_set = (at + repeats) % sets;
     *seconds /= repeats;
-    return outcome;
+    if (outcome != OUTCOME_OK || !is_in_place(rig)) return outcome;
+    return refill(rig, sets, at, repeats, why) ? OUTCOME_OK : OUTCOME_CRASH;
 }
 
 static void choose_repeats(Series *series, double seconds) {
@@ -56,16 +69,18 @@ static void choose_repeats(Series *series, double seconds) {
     series->repeats = repeats < 1 ? 1 : (uint32_t)repeats;
 }
 
-/* Two samples of the chosen length that agree, and on a device that was idle time to raise its clocks. */
+/* Two samples of the chosen length that agree, and on a device that was idle time to raise its
+ * clocks. */
 static bool is_warm(const Series *series, double before, double seconds, double warmed) {
     bool short_calls = series->repeats == 1 && seconds < sample_seconds;
     if (!series->rig->warm && warmed < clocks_seconds) return false;
     return !short_calls && fabs(seconds - before) <= agree * seconds;
 }
 
-/* Until warm, or a fifth of the budget is spent, or the Run is hopeless. The first call of all is not looked
- * at: it loads code. */
-static Outcome warm_up(Series *series, double budget, double give_up_over, double *seconds, Why *why) {
+/* Until warm, or a fifth of the budget is spent, or the Run is hopeless. The first call of all is
+ * not looked at: it loads code. */
+static Outcome warm_up(Series *series, double budget, double give_up_over, double *seconds,
+                       Why *why) {
     double begin = wire_now(), before;
     series->repeats = 1;
     Outcome outcome = measure(series, 1, seconds, why);
@@ -137,7 +152,7 @@ static Outcome time_locked(Series *series, const BenchJob *job, Result *result, 
 Outcome time_run(Rig *rig, Mounted *mounted, const BenchJob *job, Result *result, Why *why) {
     Series series = {.rig = rig, .mounted = mounted};
     if (!mount_sets(rig, mounted, why)) return OUTCOME_CRASH;
-    int lock = bench_lock(rig->device->name, rig->index);
+    int lock = take_lock(rig);
     Outcome outcome = time_locked(&series, job, result, why);
     rig->device->conditions(rig->state, rig->report.conditions, sizeof rig->report.conditions);
     bench_unlock(lock);
@@ -146,8 +161,8 @@ Outcome time_run(Rig *rig, Mounted *mounted, const BenchJob *job, Result *result
 
 /* --- finalists */
 
-/* One sample of each, forwards in even rounds and backwards in odd ones, so that what drifts drifts for
- * all. */
+/* One sample of each, forwards in even rounds and backwards in odd ones, so that what drifts drifts
+ * for all. */
 static Outcome rank_round(Series *series, uint32_t count, uint32_t round, Why *why) {
     Outcome outcome = OUTCOME_OK;
     for (uint32_t i = 0; i < count && outcome == OUTCOME_OK; i++) {
@@ -168,20 +183,21 @@ static Outcome rank_all(Rig *rig, Series *series, uint32_t count, double budget,
     double begin = wire_now(), seconds;
     Outcome outcome = OUTCOME_OK;
     for (uint32_t i = 0; i < count && outcome == OUTCOME_OK; i++) {
-        int lock = bench_lock(rig->device->name, rig->index);
+        int lock = take_lock(rig);
         outcome = warm_up(&series[i], budget / count, 0, &seconds, why);
         bench_unlock(lock);
     }
     for (uint32_t round = 0; round < RESULT_SAMPLES && outcome == OUTCOME_OK; round++) {
         if (round > 2 && (wire_now() - begin > budget || all_settled(series, count))) break;
-        int lock = bench_lock(rig->device->name, rig->index);
+        int lock = take_lock(rig);
         outcome = rank_round(series, count, round, why);
         bench_unlock(lock);
     }
     return outcome;
 }
 
-Outcome time_rank(Rig *rig, Mounted *mounted, uint32_t count, double budget, Result *results, Why *why) {
+Outcome time_rank(Rig *rig, Mounted *mounted, uint32_t count, double budget, Result *results,
+                  Why *why) {
     Series *series = calloc(count + 1, sizeof *series);
     Outcome outcome = series ? OUTCOME_OK : OUTCOME_CRASH;
     for (uint32_t i = 0; i < count && outcome == OUTCOME_OK; i++) {

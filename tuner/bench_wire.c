@@ -1,4 +1,5 @@
-/* Jobs and answers to bytes and back. Both ends are one build (wire.h): plain structs travel as they are. */
+/* Jobs and answers to bytes and back. Both ends are one build (wire.h): plain structs travel as
+ * they are. */
 #include "tuner/bench_wire.h"
 
 #include <string.h>
@@ -62,7 +63,8 @@ void bench_put_job(Text *out, const BenchJob *job) {
     for (uint32_t i = 0; i < job->binary_count; i++)
         wire_put_bytes(out, job->binaries[i].bytes, job->binaries[i].size);
     wire_put_u32(out, job->judge_edges ? job->edge_count : 0);
-    for (uint32_t i = 0; job->judge_edges && i < job->edge_count; i++) put_run(out, &job->edge_runs[i]);
+    for (uint32_t i = 0; job->judge_edges && i < job->edge_count; i++)
+        put_run(out, &job->edge_runs[i]);
 }
 
 void bench_set_attempt(Text *job, uint32_t attempt) {

@@ -3,7 +3,8 @@
  *   parent   SETUP                  JOB             RANK
  *   worker           READY              RESULT           RANKED
  *
- * READY comes once the data are prepared; jobs may be sent before. The answers carry the worker's report. */
+ * READY comes once the data are prepared; jobs may be sent before. The answers carry the worker's
+ * report. */
 #ifndef KF_BENCH_WIRE_H
 #define KF_BENCH_WIRE_H
 
@@ -17,13 +18,15 @@ void bench_put_setup(Text *out, const BenchSetup *setup, const Ir *ir, const Ir 
 bool bench_get_setup(Arena *arena, WireReader *reader, BenchSetup *setup, const Ir **ir,
                      const Ir **rounded);
 
-/* JOB; a RANK holds several. The number of the try stands first, so that it can be raised in place. */
+/* JOB; a RANK holds several. The number of the try stands first, so that it can be raised in place.
+ */
 void bench_put_job(Text *out, const BenchJob *job);
 void bench_set_attempt(Text *job, uint32_t attempt);
 /* Binaries are copied into the arena: aligned. False if damaged. */
 bool bench_get_job(Arena *arena, WireReader *reader, BenchJob *job, uint32_t *attempt);
 
-/* Every answer: did it work, else why; the worker's report. Then RESULT's one, or RANKED's results. */
+/* Every answer: did it work, else why; the worker's report. Then RESULT's one, or RANKED's results.
+ */
 void bench_put_answer(Text *out, Outcome outcome, const Why *why, const BenchReport *report);
 bool bench_get_answer(WireReader *reader, Outcome *outcome, Why *why, BenchReport *report);
 

@@ -10,7 +10,9 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { INFO_REGISTERS = 0x2f, INFO_FRAME = 0x11, INFO_SIZED = 4, RESERVED_SHARED = 1024 };
+enum { INFO_SIZED = 4 }; /* a record's format: `size` bytes follow; in others `size` is the value */
+enum { INFO_REGISTERS = 0x2f, INFO_FRAME = 0x11, INFO_CONSTANT_BANK = 0x0a, INFO_EXTERNS = 0x0f };
+enum { RESERVED_SHARED = 1024 };
 
 typedef struct Bytes {
     const unsigned char *at;
@@ -56,6 +58,8 @@ static bool open_cubin(const void *bytes, size_t size, Cubin *cubin) {
         return false;
     if (head.e_machine != EM_CUDA || head.e_shentsize != sizeof section) return false;
     if (head.e_shoff > size || head.e_shnum > (size - head.e_shoff) / sizeof section) return false;
+    if (head.e_phoff > size || head.e_phnum > (size - head.e_phoff) / sizeof(Elf64_Phdr))
+        return false;
     *cubin = (Cubin){{bytes, size}, head.e_shoff, head.e_shnum, {bytes, 0}};
     for (uint32_t i = 0; i < cubin->count; i++)
         if (!section_header(cubin, i, &section) || !section_bytes(cubin, &section, &content))
@@ -99,22 +103,31 @@ static bool find_symbol(const Cubin *cubin, const char *name, uint32_t *index) {
     return false;
 }
 
-/* Reads one kernel's figures off the records of .nv.info. */
+/* One record of an .nv.info section; its bytes with the head. */
+typedef struct Record {
+    unsigned attribute;
+    Bytes bytes;
+} Record;
+
+static bool next_record(Bytes *info, Record *record) {
+    uint16_t size = 0;
+    if (info->size < 4) return false;
+    if (info->at[0] == INFO_SIZED) memcpy(&size, info->at + 2, sizeof size);
+    if (size > info->size - 4) return false;
+    *record = (Record){info->at[1], {info->at, 4 + (size_t)size}};
+    *info = (Bytes){info->at + record->bytes.size, info->size - record->bytes.size};
+    return true;
+}
+
+/* Reads one kernel's figures off the records {symbol, value} of .nv.info. */
 static void read_info(Bytes info, uint32_t symbol, Resources *resources) {
-    for (size_t at = 0; at + 4 <= info.size;) {
-        uint16_t size;
+    for (Record record; next_record(&info, &record);) {
         uint32_t pair[2];
-        memcpy(&size, info.at + at + 2, sizeof size);
-        if (info.at[at] != INFO_SIZED) size = 0;
-        if (size > info.size - at - 4) return;
-        if (size == sizeof pair) {
-            memcpy(pair, info.at + at + 4, sizeof pair);
-            if (pair[0] == symbol && info.at[at + 1] == INFO_REGISTERS)
-                resources->registers = (int32_t)pair[1];
-            if (pair[0] == symbol && info.at[at + 1] == INFO_FRAME)
-                resources->stack_bytes = (int32_t)pair[1];
-        }
-        at += 4 + (size_t)size;
+        if (record.bytes.size != 4 + sizeof pair) continue;
+        memcpy(pair, record.bytes.at + 4, sizeof pair);
+        if (pair[0] != symbol) continue;
+        if (record.attribute == INFO_REGISTERS) resources->registers = (int32_t)pair[1];
+        if (record.attribute == INFO_FRAME) resources->stack_bytes = (int32_t)pair[1];
     }
 }
 
@@ -128,13 +141,32 @@ static void hash_section(const Cubin *cubin, const char *prefix, const char *nam
     XXH3_64bits_update(state, bytes.at, bytes.size);
 }
 
-/* Code that refers to the module's constants does so by place: equal code with equal constants is
- * equal, and two files that hold them in another order count as different, which costs one
- * measurement. */
+/* What the kernel asks of its launch (threads, cluster, parameters). Two attributes hold symbols'
+ * places in the file and are no part of the code. */
+static void hash_info(const Cubin *cubin, const char *entry, XXH3_state_t *state) {
+    Elf64_Shdr header;
+    Bytes info;
+    if (!find_section(cubin, ".nv.info.", entry, &header, &info)) return;
+    for (Record record; next_record(&info, &record);)
+        if (record.attribute != INFO_CONSTANT_BANK && record.attribute != INFO_EXTERNS)
+            XXH3_64bits_update(state, record.bytes.at, record.bytes.size);
+}
+
+/* Hashes the whole file where the kernel's code has relocations: it calls or reads what lies
+ * elsewhere, and what that is cannot be told by the kernel's own sections. */
+static void hash_relocated(const Cubin *cubin, const char *entry, XXH3_state_t *state) {
+    Elf64_Shdr header;
+    Bytes bytes;
+    bool some = find_section(cubin, ".rel.text.", entry, &header, &bytes) && bytes.size;
+    some = some || (find_section(cubin, ".rela.text.", entry, &header, &bytes) && bytes.size);
+    if (some) XXH3_64bits_update(state, cubin->file.at, cubin->file.size);
+}
+
+/* The module's constants count whether or not the kernel reads them: two files that differ in them
+ * count as different, which costs one measurement. */
 static uint64_t hash_code(const Cubin *cubin, const char *entry) {
-    static const char *const own[] = {".text.",         ".nv.constant0.", ".nv.constant1.",
-                                      ".nv.constant2.", ".nv.shared.",    ".rel.text.",
-                                      ".rela.text."};
+    static const char *const own[] = {".text.", ".nv.constant0.", ".nv.constant1.",
+                                      ".nv.constant2.", ".nv.shared."};
     static const char *const shared[] = {".nv.constant3", ".nv.constant4", ".nv.global.init"};
     XXH3_state_t state;
     XXH3_64bits_reset(&state);
@@ -142,6 +174,8 @@ static uint64_t hash_code(const Cubin *cubin, const char *entry) {
         hash_section(cubin, own[i], entry, &state);
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
         hash_section(cubin, shared[i], "", &state);
+    hash_info(cubin, entry, &state);
+    hash_relocated(cubin, entry, &state);
     return XXH3_64bits_digest(&state);
 }
 

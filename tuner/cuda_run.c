@@ -9,7 +9,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { ARGS_MAX = 256, SHARED_PLAIN = 48 << 10, CLUSTER_PORTABLE = 8 };
+enum { ARGS_MAX = 256, CLUSTER_PORTABLE = 8 };
 
 static Outcome fail(Why *why, Outcome outcome, const char *what, const char *entry) {
     why_set(why, "%s: %s", entry, what);
@@ -28,12 +28,13 @@ static Outcome find_kernel(DeviceState *state, Module *module, const char *entry
     CUresult error = state->cuda.ModuleGetFunction(&function, module->handle, entry);
     if (!cuda_check(&state->cuda, error, entry, why)) return cuda_outcome(error);
     const char *copy = arena_copy(module->arena, entry, strlen(entry));
-    array_push(module->arena, &module->kernels, (Kernel){copy, function, SHARED_PLAIN});
+    array_push(module->arena, &module->kernels, (Kernel){copy, function, 0});
     *kernel = &module->kernels.data[module->kernels.count - 1];
     return OUTCOME_OK;
 }
 
-/* Above 48 KiB, and in clusters of more than 8 blocks, a kernel must be told first. */
+/* Above 48 KiB of shared memory, static and dynamic, and in clusters of more than 8 blocks, a kernel must
+ * be told first. */
 static Outcome allow(DeviceState *state, Kernel *kernel, const Launch *launch, Why *why) {
     const Cuda *cuda = &state->cuda;
     CUresult error = CUDA_SUCCESS;
@@ -80,14 +81,15 @@ typedef union Parameter {
 } Parameter;
 
 static Parameter parameter(const Arg *arg, const Address *buffers) {
+    Parameter value = {.i64 = 0}; /* every byte set: it is hashed */
     switch (arg->kind) {
-    case ARG_BUFFER: return (Parameter){.address = buffers[arg->buffer]};
-    case ARG_I64: return (Parameter){.i64 = arg->value.whole};
-    case ARG_I32: return (Parameter){.i32 = (int32_t)arg->value.whole};
-    case ARG_F32: return (Parameter){.f32 = (float)arg->value.real};
-    case ARG_F64: return (Parameter){.f64 = arg->value.real};
+    case ARG_BUFFER: value.address = buffers[arg->buffer]; break;
+    case ARG_I64: value.i64 = arg->value.whole; break;
+    case ARG_I32: value.i32 = (int32_t)arg->value.whole; break;
+    case ARG_F32: value.f32 = (float)arg->value.real; break;
+    case ARG_F64: value.f64 = arg->value.real; break;
     }
-    return (Parameter){0};
+    return value;
 }
 
 static bool nothing(const Launch *launch) {
@@ -156,8 +158,8 @@ Outcome cuda_finish(DeviceState *state, Why *why) {
 /* --- timing */
 
 /* Kernels that one graph holds at most: enough that its start does not show, few enough that making
- * it takes about a millisecond. */
-enum { GRAPH_KERNELS = 512 };
+ * it takes a millisecond or two. */
+enum { GRAPH_KERNELS = 1024 };
 
 static void hash_launch(XXH3_state_t *hash, const Launch *launch, const Kernel *kernel,
                         const Address *buffers) {

@@ -22,7 +22,7 @@ typedef struct TimedGraph {
     CUgraphExec exec;
 } TimedGraph;
 
-enum { TIMED_GRAPHS = 16 };
+enum { TIMED_GRAPHS = 64 };
 
 struct DeviceState {
     Cuda cuda;

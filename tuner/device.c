@@ -40,10 +40,12 @@ static bool parse(const char *text, const Device **device, int *index) {
 static bool refuse_name(const char *text, Why *why) {
     why_set(why, "unknown device '%.40s' (choices:", text);
     for (const Device *const *device = device_table; *device; device++) {
+        if ((*device)->imaginary) continue;
         size_t used = strlen(why->text);
-        snprintf(why->text + used, sizeof why->text - used, " %s%s", (*device)->name,
-                 device[1] ? "" : "; a number may follow, as in cuda:0)");
+        snprintf(why->text + used, sizeof why->text - used, " %s", (*device)->name);
     }
+    size_t used = strlen(why->text);
+    snprintf(why->text + used, sizeof why->text - used, "; a number may follow, as in cuda:0)");
     return false;
 }
 

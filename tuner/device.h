@@ -27,7 +27,7 @@ typedef struct DeviceIdentity {
 typedef struct CompileUnit {
     const char *source; /* whole translation unit */
     const char *name;   /* for messages */
-    bool fast_math;     /* --math fast */
+    bool quick;         /* soon rather than fast: the oracle, which runs a few times */
 } CompileUnit;
 
 typedef struct DeviceState DeviceState; /* an open device; opaque, one per process and thread of use */

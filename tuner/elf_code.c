@@ -1,5 +1,6 @@
-/* In: the bytes of a shared object. Out: a hash of what it computes. The one idea: .text and constants say
- * what runs, and because calls go through numbered slots, so do the names of undefined symbols. */
+/* In: the bytes of a shared object. Out: a hash of what it computes. The one idea: .text and
+ * constants say what runs, and because calls go through numbered slots, so do the names of
+ * undefined symbols. */
 #include "tuner/elf_code.h"
 
 #include <elf.h>
@@ -56,7 +57,8 @@ static void hash_section(const Object *object, const Elf64_Shdr *section, XXH64_
 }
 
 static void hash_imports(const Object *object, const Elf64_Shdr *table, XXH64_state_t *state) {
-    if (table->sh_link >= object->head->e_shnum || !inside(object, table->sh_offset, table->sh_size))
+    if (table->sh_link >= object->head->e_shnum ||
+        !inside(object, table->sh_offset, table->sh_size))
         return;
     const Elf64_Shdr *strings = &object->sections[table->sh_link];
     if (!inside(object, strings->sh_offset, strings->sh_size)) return;

@@ -1,4 +1,5 @@
-/* The machine code of a 64-bit ELF object, as a hash: equal means that the same instructions would run. */
+/* The machine code of a 64-bit ELF object, as a hash: equal means that the same instructions would
+ * run. */
 #ifndef KF_ELF_CODE_H
 #define KF_ELF_CODE_H
 
@@ -6,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Over code, constants and the names of the functions it calls; not over its own symbols' names, notes and
- * addresses. False if the bytes are no such object or are damaged. */
+/* Over code, constants and the names of the functions it calls; not over its own symbols' names,
+ * notes and addresses. False if the bytes are no such object or are damaged. */
 bool elf_code_hash(const void *bytes, size_t size, uint64_t *hash);
 
 #endif

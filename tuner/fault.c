@@ -12,12 +12,9 @@ static const struct {
     Fault fault;
     int attempts; /* strikes at tries below this */
 } kinds[] = {
-    {"crash", FAULT_CRASH, 1 << 30},
-    {"crash-once", FAULT_CRASH, 1},
-    {"hang", FAULT_HANG, 1 << 30},
-    {"wrong", FAULT_WRONG, 1 << 30},
-    {"compile", FAULT_COMPILE, 1 << 30},
-    {"compile-hang", FAULT_COMPILE_HANG, 1 << 30},
+    {"crash", FAULT_CRASH, 1 << 30},     {"crash-once", FAULT_CRASH, 1},
+    {"hang", FAULT_HANG, 1 << 30},       {"wrong", FAULT_WRONG, 1 << 30},
+    {"compile", FAULT_COMPILE, 1 << 30}, {"compile-hang", FAULT_COMPILE_HANG, 1 << 30},
 };
 
 static bool has_part(const char *label, const char *part, size_t length) {

@@ -1,5 +1,5 @@
-/* In: /proc and /sys. Out: the machine's model, caches and memory. A file that cannot be read is a fact
- * that is not known, never an error. */
+/* In: /proc and /sys. Out: the machine's model, caches and memory. A file that cannot be read is a
+ * fact that is not known, never an error. */
 #include "tuner/host.h"
 
 #include <sched.h>
@@ -47,14 +47,15 @@ const char *host_arch(void) {
 /* --- caches */
 
 typedef struct Cache {
-    int level;      /* 0: none */
+    int level; /* 0: none */
     int64_t bytes;
-    int first_cpu;  /* of those that share it: names it */
+    int first_cpu; /* of those that share it: names it */
 } Cache;
 
 static bool read_cache(int cpu, int index, Cache *cache) {
     char path[128], line[256];
-    int used = snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cache/index%d/", cpu, index);
+    int used =
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cache/index%d/", cpu, index);
     char *file = path + used;
     size_t room = sizeof path - (size_t)used;
     snprintf(file, room, "level");

@@ -1,5 +1,6 @@
-/* In: C text. Out: a shared object, or the compiler's first complaint. The one idea: files are memfds
- * with fixed numbers in the child, so that no name, no folder and no cleaning up is needed. */
+/* In: C text. Out: a shared object, or the compiler's first complaint. The one idea: files are
+ * memfds with fixed numbers in the child, so that no name, no folder and no cleaning up is needed.
+ */
 #include "tuner/hostcc.h"
 
 #include <errno.h>
@@ -25,13 +26,18 @@ enum { FD_OBJECT = 3, FD_SHARED = 4, FD_FIRST_FREE = 5, WORDS_MAX = 48 };
 /* What makes code. Linking never sees -ffast-math: it would add a start-up file that switches
  * subnormals off in the whole process (facts.md, 8). */
 static const char *const compile_options[] = {
-    "-O2", "-march=native", "-std=gnu11",          "-fPIC",
-    "-w",  "-pipe",         "-fno-math-errno",     "-fno-trapping-math",
-    "-ftree-vectorize",     "-ffp-contract=off",   "-fvisibility=default",
+    "-O2",
+    "-march=native",
+    "-std=gnu11",
+    "-fPIC",
+    "-w",
+    "-pipe",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ftree-vectorize",
+    "-ffp-contract=off",
+    "-fvisibility=default",
     NULL,
-};
-static const char *const fast_options[] = {
-    "-fassociative-math", "-fno-signed-zeros", "-freciprocal-math", "-ffp-contract=fast", NULL,
 };
 static const char *const link_options[] = {"-shared", "-Wl,--build-id=none", NULL};
 /* gcc's linker plug-in would want a file in TMPDIR for its symbol resolution. */
@@ -77,7 +83,8 @@ static bool on_path(const char *name) {
 static bool split(HostCompiler *compiler) {
     size_t count = 0, room = sizeof compiler->words / sizeof *compiler->words;
     char *rest = NULL;
-    for (char *word = strtok_r(compiler->text, " \t", &rest); word; word = strtok_r(NULL, " \t", &rest)) {
+    for (char *word = strtok_r(compiler->text, " \t", &rest); word;
+         word = strtok_r(NULL, " \t", &rest)) {
         if (count + 1 >= room) return false;
         compiler->words[count++] = word;
     }
@@ -188,8 +195,8 @@ static bool run(const Words *words, const int files[FD_FIRST_FREE], Why *why) {
 
 /* --- what it is */
 
-/* The first word of the first line that starts with a digit outside parentheses: "cc (Debian 12.2.0-14)
- * 12.2.0", "Debian clang version 14.0.6". */
+/* The first word of the first line that starts with a digit outside parentheses: "cc
+ * (Debian 12.2.0-14) 12.2.0", "Debian clang version 14.0.6". */
 static void find_version(const char *text, char *version, size_t size) {
     int depth = 0;
     bool at_word = true;
@@ -209,10 +216,11 @@ static bool name_it(HostCompiler *compiler, const char *answer, Why *why) {
     char version[32];
     compiler->clang = strstr(answer, "clang") != NULL;
     if (!compiler->clang && !strstr(answer, "Free Software Foundation"))
-        return why_set(why, "%.100s is neither gcc nor clang: set CC to one of them", compiler->words[0]);
+        return why_set(why, "%.100s is neither gcc nor clang: set CC to one of them",
+                       compiler->words[0]);
     find_version(answer, version, sizeof version);
-    snprintf(compiler->version, sizeof compiler->version, "%s %s", compiler->clang ? "clang" : "gcc",
-             version);
+    snprintf(compiler->version, sizeof compiler->version, "%s %s",
+             compiler->clang ? "clang" : "gcc", version);
     return true;
 }
 
@@ -234,7 +242,6 @@ void hostcc_options(const HostCompiler *compiler, Text *out) {
     Words words = {0};
     add(&words, compiler->words);
     add(&words, compile_options);
-    add(&words, fast_options);
     add(&words, link_options);
     add(&words, libraries);
     for (int i = 0; i < words.count; i++) text_printf(out, "%s ", words.list[i]);
@@ -246,13 +253,12 @@ typedef struct Files {
     int source, complaints, object, shared;
 } Files;
 
-static bool compile_step(const HostCompiler *compiler, const Files *files, bool fast_math, Why *why) {
+static bool compile_step(const HostCompiler *compiler, const Files *files, Why *why) {
     const char *const input[] = {"-c", "-x", "c", "-", "-o", PATH_OBJECT, NULL};
     const int numbers[FD_FIRST_FREE] = {files->source, -1, files->complaints, files->object, -1};
     Words words = {0};
     add(&words, compiler->words);
     add(&words, compile_options);
-    if (fast_math) add(&words, fast_options);
     add(&words, input);
     return run(&words, numbers, why);
 }
@@ -281,9 +287,8 @@ static void first_complaint(int fd, Why *why) {
     text_free(&text);
 }
 
-static Outcome compile(const HostCompiler *compiler, const Files *files, bool fast_math, Text *object,
-                       Why *why) {
-    if (!compile_step(compiler, files, fast_math, why) || !link_step(compiler, files, why)) {
+static Outcome compile(const HostCompiler *compiler, const Files *files, Text *object, Why *why) {
+    if (!compile_step(compiler, files, why) || !link_step(compiler, files, why)) {
         first_complaint(files->complaints, why);
         return OUTCOME_COMPILE;
     }
@@ -292,15 +297,14 @@ static Outcome compile(const HostCompiler *compiler, const Files *files, bool fa
     return OUTCOME_COMPILE;
 }
 
-Outcome hostcc_compile(const HostCompiler *compiler, const char *source, bool fast_math, Text *object,
-                       Why *why) {
+Outcome hostcc_compile(const HostCompiler *compiler, const char *source, Text *object, Why *why) {
     Outcome outcome = OUTCOME_COMPILE;
     Files files = {memory_file(), memory_file(), memory_file(), memory_file()};
     if (files.source < 0 || files.complaints < 0 || files.object < 0 || files.shared < 0 ||
         !write_all(files.source, source, strlen(source)))
         why_set(why, "no memory for a compiler's files: %s", strerror(errno));
     else
-        outcome = compile(compiler, &files, fast_math, object, why);
+        outcome = compile(compiler, &files, object, why);
     if (files.source >= 0) close(files.source);
     if (files.complaints >= 0) close(files.complaints);
     if (files.object >= 0) close(files.object);

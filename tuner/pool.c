@@ -139,7 +139,7 @@ void pool_submit(Pool *pool, uint64_t id, const CompileUnit *unit) {
     if (!job) abort();
     job->id = id;
     wire_put_bytes(&job->message, &pool->identity, sizeof pool->identity);
-    wire_put_u32(&job->message, unit->fast_math);
+    wire_put_u32(&job->message, unit->quick);
     wire_put_string(&job->message, unit->name);
     wire_put_string(&job->message, unit->source);
     *pool->last = job;
@@ -258,12 +258,13 @@ bool pool_wait(Pool *pool, double seconds, int fd, Compiled *compiled) {
     for (;;) {
         bool other = false;
         if (refuse(pool, compiled)) return true;
+        if (pool->pending == 0 && fd < 0) return false;
         assign(pool);
         if (poll_once(pool, deadline, fd, &other, compiled)) {
             assign(pool); /* the worker goes on while the caller looks at this one */
             return true;
         }
-        if (other || (pool->pending == 0 && fd < 0)) return false;
+        if (other) return false;
         if (deadline >= 0 && wire_now() >= deadline) return false;
     }
 }
@@ -318,7 +319,7 @@ static bool serve_one(const Device *device, int fd, const Frame *frame, Arena *a
     Text binary = {0}, reply = {0};
     Why why = {""};
     wire_get_struct(&reader, &identity, sizeof identity);
-    unit.fast_math = wire_get_u32(&reader) != 0;
+    unit.quick = wire_get_u32(&reader) != 0;
     unit.name = wire_get_string(&reader, arena);
     unit.source = wire_get_string(&reader, arena);
     if (reader.damaged || !unit.name || !unit.source) return false;

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 const Template *problem_template(Arena *arena, const Device *device, const Plan *plan) {
@@ -61,7 +62,7 @@ static bool bind_edges(Arena *arena, const Ir *ir, const Plan *main, TuneProblem
 /* --- companions */
 
 /* A longer chain is not timed: its temporaries alone would not fit. */
-enum { EAGER_STEPS = 64 };
+enum { EAGER_STEPS = 64, ROOFS = 4 };
 
 /* One step of the eager chain: its template at the analytic default, launched on the whole
  * program's buffers. */
@@ -91,11 +92,13 @@ static const char *instance(Arena *arena, const Template *template, const Point 
 }
 
 /* The analytic default where it is legal for this shape, else the first point that is. */
-static Point default_point(Arena *arena, const Template *template, const Plan *plan) {
+static Point default_point(Arena *arena, const Template *template, const Plan *plan,
+                           const DeviceIdentity *identity) {
     Point point = space_fallback(&template->space);
+    Bindings bindings = tune_bindings(arena, plan, identity);
     uint64_t *indices;
-    if (space_allows(&template->space, &point, plan->bindings, false) ||
-        space_allowed(&template->space, plan->bindings, true, arena, 1, 0, &indices) == 0)
+    if (space_allows(&template->space, &point, bindings, false) ||
+        space_allowed(&template->space, bindings, true, arena, 1, 0, &indices) == 0)
         return point;
     return space_point(&template->space, indices[0]);
 }
@@ -112,7 +115,7 @@ static bool eager_run(Arena *arena, const TuneProblem *problem, const Eager *eag
             return why_set(why, "no kernel for the eager step '%s'", step->label);
         const Plan *step_plan = plan(arena, step->ir, &groups.list.data[0]);
         const Template *template = problem_template(arena, problem->device, step_plan);
-        Point point = default_point(arena, template, step_plan);
+        Point point = default_point(arena, template, step_plan, problem->identity);
         const char *reason = "";
         uint32_t first = run->launches.count;
         if (!tune_run(arena, template, step_plan, &point, problem->identity, run, &reason))
@@ -157,22 +160,19 @@ const char *problem_roof_text(Arena *arena, const Plan *p) {
 }
 
 /* The stream's parameters are its arrays, reads first, then the bytes of each. */
-static bool roof_run(Arena *arena, const TuneProblem *problem, Run *run, const char **source,
-                     Why *why) {
-    const Plan *p = problem->plans[0];
-    uint32_t reads = full_size(p, false), writes = full_size(p, true), n = 0;
-    const Template *template = emit_stream(arena, problem->device->language, reads, writes);
+static Plan *stream_plan(Arena *arena, const Plan *p) {
     Plan *stream = arena_new(arena, Plan);
+    Binding *bytes = arena_array(arena, Binding, p->loads.count + p->stores.count);
+    uint32_t n = 0;
     *stream = (Plan){.ir = p->ir};
-    Binding *bytes = arena_array(arena, Binding, reads + writes);
-    for (uint32_t i = 0; i < p->loads.count; i++)
-        if (p->loads.data[i].class == ACCESS_DENSE) {
-            Access access = p->loads.data[i];
-            access.name = arena_printf(arena, "in%u", n);
-            array_push(arena, &stream->loads, access);
-            bytes[n] = (Binding){arena_printf(arena, "bytes%u", n), stream_bytes(p, &access)};
-            n++;
-        }
+    for (uint32_t i = 0; i < p->loads.count; i++) {
+        Access access = p->loads.data[i];
+        if (access.class != ACCESS_DENSE) continue;
+        access.name = arena_printf(arena, "in%u", n);
+        array_push(arena, &stream->loads, access);
+        bytes[n] = (Binding){arena_printf(arena, "bytes%u", n), stream_bytes(p, &access)};
+        n++;
+    }
     for (uint32_t i = 0; i < p->stores.count; i++) {
         Access access = p->stores.data[i];
         access.name = arena_printf(arena, "out%u", i);
@@ -181,30 +181,42 @@ static bool roof_run(Arena *arena, const TuneProblem *problem, Run *run, const c
         n++;
     }
     stream->bindings = (Bindings){bytes, n};
-    Point point = space_fallback(&template->space);
-    const char *reason = "";
-    if (!tune_run(arena, template, stream, &point, problem->identity, run, &reason))
-        return why_set(why, "roof: %s", reason);
-    *source = instance(arena, template, &point);
+    return stream;
+}
+
+/* Several points of the stream's template; the fastest is the roof. */
+static bool add_roofs(Arena *arena, TuneProblem *problem, Companion *list, Why *why) {
+    const Plan *p = problem->plans[0], *stream = stream_plan(arena, p);
+    const Template *template =
+        emit_stream(arena, problem->device->language, full_size(p, false), full_size(p, true));
+    uint64_t size = space_size(&template->space);
+    uint64_t roofs = size < ROOFS ? size : ROOFS;
+    for (uint64_t i = 0; i < roofs; i++) {
+        Run *run = arena_new(arena, Run);
+        const char **source = arena_new(arena, const char *), *reason = "";
+        Point point = space_point(&template->space, i * size / roofs);
+        if (!tune_run(arena, template, stream, &point, problem->identity, run, &reason))
+            return why_set(why, "roof: %s", reason);
+        *source = instance(arena, template, &point);
+        list[problem->companion_count++] = (Companion){
+            COMPANION_ROOF, arena_printf(arena, "roof.%u", (unsigned)i), run, source, 1};
+    }
     return true;
 }
 
-static bool add_companions(Arena *arena, const Eager *eager, TuneProblem *problem, Why *why) {
-    Companion *list = arena_array(arena, Companion, 2);
-    Run *runs = arena_array(arena, Run, 2);
+bool problem_companions(Arena *arena, const Eager *eager, TuneProblem *problem, Why *why) {
+    Companion *list = arena_array(arena, Companion, ROOFS + 1);
+    Run *run = arena_new(arena, Run);
     const char **sources = arena_array(arena, const char *, eager ? eager->steps.count + 1 : 1);
-    const char **stream = arena_array(arena, const char *, 1);
     problem->companions = list;
-    if (problem_roof_bytes(problem->plans[0]) > 0) {
-        if (!roof_run(arena, problem, &runs[0], stream, why)) return false;
-        list[problem->companion_count++] = (Companion){"roof", &runs[0], stream, 1, false};
-    }
     if (eager && eager->steps.count > 0 && eager->steps.count <= EAGER_STEPS) {
         uint32_t modules = 0;
-        if (!eager_run(arena, problem, eager, &runs[1], sources, &modules, why)) return false;
-        list[problem->companion_count++] = (Companion){"eager", &runs[1], sources, modules, true};
+        if (!eager_run(arena, problem, eager, run, sources, &modules, why)) return false;
+        list[problem->companion_count++] =
+            (Companion){COMPANION_EAGER, "eager", run, sources, modules};
     }
-    return true;
+    return problem->plan_count == 0 || problem_roof_bytes(problem->plans[0]) == 0 ||
+           add_roofs(arena, problem, list, why);
 }
 
 /* --- the key */
@@ -250,5 +262,5 @@ bool problem_build(Arena *arena, const Device *device, int index, const DeviceId
     if (!bind_edges(arena, ir, main, problem))
         return why_set(why, "an edge shape does not fit the plan's class");
     problem->key = (StoreKey){key_text(arena, problem, options), problem_shape(arena, ir)};
-    return !options->companions || add_companions(arena, eager, problem, why);
+    return !options->companions || problem_companions(arena, eager, problem, why);
 }

@@ -21,6 +21,8 @@ bool problem_build(Arena *arena, const Device *device, int index, const DeviceId
                    const Ir *ir, const Ir *rounded, const Eager *eager,
                    const ProblemOptions *options, Store *store, TuneProblem *problem, Why *why);
 
+/* The eager chain and, where the problem has a plan, the roof, as companions of `problem`. */
+bool problem_companions(Arena *arena, const Eager *eager, TuneProblem *problem, Why *why);
 /* The template of a plan in a device's language. */
 const Template *problem_template(Arena *arena, const Device *device, const Plan *plan);
 /* All axes of the shape's text, "4096x4096; 4096", as the store tells exact shapes apart. */

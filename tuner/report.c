@@ -70,6 +70,13 @@ static void line_head(Text *out, const Report *r) {
                 *r->conditions ? ", " : "", r->conditions);
 }
 
+static void line_math(Text *out, const Report *r) {
+    if (strcmp(r->math, "fast") == 0)
+        text_add(out, "math       fast: a product is not rounded before it is added; last bits differ from the default's\n");
+    else if (strcmp(r->math, "strict") == 0)
+        text_add(out, "math       strict: accurate forms, IEEE division and square root\n");
+}
+
 static void line_tried(Text *out, const Report *r) {
     text_printf(out, "tried      %d candidate%s: %d right", (int)r->candidates,
                 plural(r->candidates), (int)r->right);
@@ -86,7 +93,7 @@ static void line_winner(Text *out, const Report *r) {
     if (*r->partition) text_printf(out, "   %s", r->partition);
     if (r->registers > 0)
         text_printf(out, "      %d registers, %s", (int)r->registers,
-                    r->spills > 0 ? "with spills" : "no spills");
+                    r->spills == 0 ? "no spills" : "some in local memory");
     if (*r->tie) text_printf(out, "   (tie with %s, %.1f %%)", r->tie, r->tie_percent);
     text_add(out, "\n");
 }
@@ -171,6 +178,7 @@ void report_text(Text *out, const Report *r) {
         text_add(out, "nothing to do: the outputs have no elements\n");
         return;
     }
+    line_math(out, r);
     line_tried(out, r);
     line_winner(out, r);
     line_times(out, r);

@@ -71,16 +71,17 @@ static void describe_winner(Arena *arena, const TuneProblem *problem, const Tune
 static void describe_companions(Arena *arena, const TuneProblem *problem, const Tuned *tuned,
                                 const Eager *eager, Report *r) {
     Text labels = {0};
+    if (tuned->roof >= 0) {
+        r->roof =
+            (double)problem_roof_bytes(problem->plans[0]) / tuned->companions[tuned->roof].time;
+        r->roof_text = problem_roof_text(arena, problem->plans[0]);
+    }
     for (uint32_t i = 0; i < problem->companion_count; i++) {
         const Result *result = &tuned->companions[i];
-        if (result->outcome != OUTCOME_OK) continue;
-        if (strcmp(problem->companions[i].label, "roof") == 0) {
-            r->roof = (double)problem_roof_bytes(problem->plans[0]) / result->time;
-            r->roof_text = problem_roof_text(arena, problem->plans[0]);
-        } else {
-            r->eager_time = result->time;
-            r->eager_spread = result->spread;
-        }
+        if (problem->companions[i].kind != COMPANION_EAGER || result->outcome != OUTCOME_OK)
+            continue;
+        r->eager_time = result->time;
+        r->eager_spread = result->spread;
     }
     for (uint32_t i = 0; eager && i < eager->steps.count; i++)
         text_printf(&labels, "%s%s", i ? ", " : "", eager->steps.data[i].label);
@@ -120,4 +121,45 @@ Report summary(Arena *arena, const TuneProblem *problem, const Tuned *tuned, con
     describe_winner(arena, problem, tuned, &r);
     describe_companions(arena, problem, tuned, eager, &r);
     return r;
+}
+
+void summary_join(Arena *arena, Report *into, const Report *part) {
+    for (int k = 0; k < OUTCOME_COUNT; k++) into->failed[k] += part->failed[k];
+    into->candidates += part->candidates;
+    into->right += part->right;
+    into->distinct += part->distinct;
+    into->compiled += part->compiled;
+    into->edges += part->edges;
+    into->elements += part->elements;
+    into->inputs = into->inputs > part->inputs ? into->inputs : part->inputs;
+    into->outputs += part->outputs;
+    into->bytes += part->bytes;
+    into->winner = arena_printf(arena, "%s | %s", into->winner, part->winner);
+    if (part->registers > into->registers) into->registers = part->registers;
+    if (part->spills > into->spills) into->spills = part->spills;
+    into->took_start += part->took_start;
+    into->took_compile += part->took_compile;
+    into->took_check += part->took_check;
+    into->took_measure += part->took_measure;
+    into->tie = ""; /* of one part alone it says nothing about the whole */
+    into->roof = (double)NAN;
+}
+
+void summary_race(Report *into, const Result *fused, const Result *eager,
+                  const BenchReport *bench) {
+    into->time = fused->time;
+    into->spread = fused->spread;
+    into->checked = fused->check.checked;
+    into->unchecked = fused->check.unchecked;
+    into->ambiguous = fused->check.ambiguous;
+    into->max_ulp = fused->check.worst_ulp;
+    into->max_bound = fused->check.worst_bound;
+    into->max_ulp_at = "";
+    if (eager && eager->outcome == OUTCOME_OK) {
+        into->eager_time = eager->time;
+        into->eager_spread = eager->spread;
+    }
+    into->took_start += bench->start_seconds;
+    into->took_check += bench->check_seconds;
+    into->took_measure += bench->measure_seconds;
 }

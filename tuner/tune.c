@@ -84,7 +84,7 @@ static void loop(Tuning *t) {
 static void open_search(Tuning *t) {
     const TuneOptions *o = t->options;
     const Space *space = &t->problem->template->space;
-    Bindings bindings = t->problem->plans[0]->bindings;
+    Bindings bindings = tune_bindings(t->arena, t->problem->plans[0], t->problem->identity);
     uint64_t *indices;
     uint32_t allowed =
         space_allowed(space, bindings, o->sensible, t->arena, 1 << 16, o->seed, &indices);
@@ -94,6 +94,13 @@ static void open_search(Tuning *t) {
     t->search = t->strategy->open(t->arena, &problem);
 }
 
+/* Compile workers: those asked for; else what the machine has, less a CPU for the bench that works beside them. */
+static int jobs(const Tuning *t) {
+    int cpus = parallel_cpus();
+    if (t->options->jobs > 0 || t->problem->device->host_exclusive || cpus < 3) return t->options->jobs;
+    return cpus - 1;
+}
+
 static bool open_workers(Tuning *t, Why *why) {
     const TuneProblem *p = t->problem;
     double start = now();
@@ -101,7 +108,7 @@ static bool open_workers(Tuning *t, Why *why) {
     t->bench = bench_open(p->device, p->index, p->identity, p->ir, p->rounded, &options, why);
     if (!t->bench) return false;
     if (!t->tuned->from_store) {
-        t->pool = pool_open(p->device, p->identity, t->options->jobs, COMPILE_LIMIT, why);
+        t->pool = pool_open(p->device, p->identity, jobs(t), COMPILE_LIMIT, why);
         if (!t->pool) return false;
         t->tuned->workers = (uint32_t)pool_size(t->pool);
     }
@@ -132,7 +139,7 @@ bool tune(Arena *arena, const TuneProblem *problem, const TuneOptions *options, 
           Why *why) {
     Tuning t = {
         .arena = arena, .problem = problem, .options = options, .tuned = tuned, .began = now()};
-    *tuned = (Tuned){.winner = -1, .tie = -1};
+    *tuned = (Tuned){.winner = -1, .tie = -1, .roof = -1};
     tuned->companions = arena_array(arena, Result, problem->companion_count + 1);
     t.companion_binaries = arena_array(arena, Binary *, problem->companion_count + 1);
     t.companion_missing = arena_array(arena, uint32_t, problem->companion_count + 1);

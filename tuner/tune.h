@@ -29,12 +29,14 @@ typedef struct TuneOptions {
 
 /* A Run that is timed beside the candidates: the eager chain, the roof. Its binaries are compiled
  * by the same workers; `label` names them in the store ("eager.0"). */
+typedef enum CompanionKind { COMPANION_EAGER, COMPANION_ROOF } CompanionKind;
+
 typedef struct Companion {
+    CompanionKind kind;
     const char *label;
     const Run *run;
     const char *const *sources; /* per module */
     uint32_t source_count;
-    bool judge; /* by the round-each-op oracle */
 } Companion;
 
 /* One kernel to tune. `plans[0]` binds the template to the real shape, the others to the gate's
@@ -49,7 +51,6 @@ typedef struct TuneProblem {
     uint32_t plan_count;
     const Companion *companions;
     uint32_t companion_count;
-    bool fast_math;
     Store *store;
     StoreKey key;
     const char *journal;
@@ -72,6 +73,7 @@ typedef struct Tuned {
     int32_t winner;     /* index, or -1: none is right */
     int32_t tie;        /* runner-up inside the noise, or -1 */
     double tie_ratio;   /* its time over the winner's */
+    int32_t roof;       /* the fastest of the roof's kernels, index of a companion, or -1 */
     Result *companions; /* per companion; outcome is not OK where it could not be measured */
     uint32_t compiled, distinct, workers;
     const char *stopped; /* why the search ended early, or NULL */
@@ -89,6 +91,8 @@ bool tune(Arena *arena, const TuneProblem *problem, const TuneOptions *options, 
  * is run by the twin. */
 bool tune_run(Arena *arena, const Template *template, const Plan *plan, const Point *point,
               const DeviceIdentity *identity, Run *run, const char **why);
+/* What a template's expressions may read: the plan's sizes, `sms` and `cpus` of the device. */
+Bindings tune_bindings(Arena *arena, const Plan *plan, const DeviceIdentity *identity);
 /* "__VEC4_BLOCK256": what template_instantiate appends to the entries of a point. */
 const char *tune_suffix(Arena *arena, const Space *space, const Point *point);
 

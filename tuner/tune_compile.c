@@ -73,9 +73,8 @@ static void submit_unit(Tuning *t, uint32_t index) {
         unit_source(&source, t, unit);
     else
         text_add(&source, t->problem->companions[unit->companion].sources[unit->module]);
-    pool_submit(
-        t->pool, index,
-        &(CompileUnit){text_string(&source), t->problem->template->name, t->problem->fast_math});
+    pool_submit(t->pool, index,
+                &(CompileUnit){text_string(&source), t->problem->template->name, false});
     text_free(&source);
 }
 

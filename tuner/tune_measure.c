@@ -59,18 +59,26 @@ static void measure_companion(Tuning *t, uint32_t index) {
                     .run = companion->run,
                     .binaries = t->companion_binaries[index],
                     .binary_count = companion->source_count,
-                    .judge = companion->judge,
-                    .rounded = companion->judge,
+                    .judge = companion->kind == COMPANION_EAGER,
+                    .rounded = companion->kind == COMPANION_EAGER,
                     .budget = 0.1};
     if (bench_submit(t->bench, &job, &t->why)) bench_result(t->bench, result);
 }
 
-double tuning_roof(const Tuning *t) {
+/* The roof is what the best of several streaming kernels reaches. */
+int32_t tuning_best_roof(const Tuning *t) {
+    int32_t best = -1;
+    const Result *results = t->tuned->companions;
     for (uint32_t i = 0; i < t->problem->companion_count; i++)
-        if (strcmp(t->problem->companions[i].label, "roof") == 0 &&
-            t->tuned->companions[i].outcome == OUTCOME_OK)
-            return t->tuned->companions[i].time;
-    return 0;
+        if (t->problem->companions[i].kind == COMPANION_ROOF && results[i].outcome == OUTCOME_OK &&
+            results[i].time > 0 && (best < 0 || results[i].time < results[best].time))
+            best = (int32_t)i;
+    return best;
+}
+
+double tuning_roof(const Tuning *t) {
+    int32_t best = tuning_best_roof(t);
+    return best < 0 ? 0 : t->tuned->companions[best].time;
 }
 
 static bool companions_compiled(const Tuning *t, uint32_t index) {

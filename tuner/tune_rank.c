@@ -7,7 +7,7 @@
 
 #include "tuner/tuning.h"
 
-enum { FINALISTS = 6 };
+enum { FINALISTS = 6, COMPANIONS = 2 };
 static const double FINAL_RATIO = 1.04;
 
 static int by_time(const void *a, const void *b) {
@@ -75,34 +75,61 @@ static void decide(Tuning *t, Candidate **finalists, uint32_t count) {
                               finalists[chosen]->result.time;
 }
 
-void tuning_rank(Tuning *t) {
-    uint32_t count, n = 0;
-    Candidate **list = tuning_right(t, &count);
+/* What takes part in the last rounds: the finalists, the eager chain, the fastest roof. */
+typedef struct Round {
     Candidate *finalists[FINALISTS];
-    uint64_t ids[FINALISTS + 8];
-    Result results[FINALISTS + 8] = {0};
-    if (count == 0) return;
-    for (uint32_t i = 0; i < count && n < FINALISTS; i++)
-        if (list[i]->measured && list[i]->result.time <= FINAL_RATIO * list[0]->result.time)
-            finalists[n++] = list[i];
-    for (uint32_t i = 0; i < n; i++) ids[i] = (uint64_t)(finalists[i] - t->tuned->candidates.data);
-    uint32_t total = n;
-    for (uint32_t i = 0; i < t->problem->companion_count && i < 8; i++)
-        if (t->tuned->companions[i].outcome == OUTCOME_OK) ids[total++] = COMPANION_ID + i;
-    double budget = fmax(0.05, fmin(0.1 * t->options->budget, tuning_left(t)));
-    if (n > 0 && !tuning_interrupted(t) &&
-        bench_rank(t->bench, ids, total, budget, results, &t->why)) {
-        for (uint32_t i = 0; i < total; i++) {
-            Result *into =
-                i < n ? &finalists[i]->result : &t->tuned->companions[ids[i] - COMPANION_ID];
-            into->time = results[i].time;
-            into->spread = results[i].spread;
-            into->sample_count = results[i].sample_count;
-            memcpy(into->samples, results[i].samples, sizeof into->samples);
-        }
+    Result *results[FINALISTS + COMPANIONS];
+    uint64_t ids[FINALISTS + COMPANIONS];
+    uint32_t finalist_count, count;
+} Round;
+
+static void enter(Round *round, uint64_t id, Result *result) {
+    round->ids[round->count] = id;
+    round->results[round->count++] = result;
+}
+
+static void enter_all(Tuning *t, Round *round) {
+    uint32_t right;
+    Candidate **list = tuning_right(t, &right);
+    for (uint32_t i = 0; i < right && round->finalist_count < FINALISTS; i++) {
+        if (!list[i]->measured || list[i]->result.time > FINAL_RATIO * list[0]->result.time)
+            continue;
+        round->finalists[round->finalist_count++] = list[i];
+        enter(round, (uint64_t)(list[i] - t->tuned->candidates.data), &list[i]->result);
     }
-    if (n > 0)
-        decide(t, finalists, n);
-    else
+    for (uint32_t i = 0; i < t->problem->companion_count; i++) {
+        bool wanted =
+            t->problem->companions[i].kind == COMPANION_EAGER || (int32_t)i == t->tuned->roof;
+        if (wanted && t->tuned->companions[i].outcome == OUTCOME_OK &&
+            round->count < FINALISTS + COMPANIONS)
+            enter(round, COMPANION_ID + i, &t->tuned->companions[i]);
+    }
+}
+
+static void take_times(Result *into, const Result *from) {
+    into->outcome = from->outcome;
+    into->time = from->time;
+    into->spread = from->spread;
+    into->sample_count = from->sample_count;
+    memcpy(into->samples, from->samples, sizeof into->samples);
+}
+
+void tuning_rank(Tuning *t) {
+    Round round = {.count = 0};
+    Result results[FINALISTS + COMPANIONS] = {0};
+    double budget = fmax(0.05, fmin(0.1 * t->options->budget, tuning_left(t)));
+    t->tuned->roof = tuning_best_roof(t);
+    enter_all(t, &round);
+    if (round.finalist_count > 0 && !tuning_interrupted(t) &&
+        bench_rank(t->bench, round.ids, round.count, budget, results, &t->why))
+        for (uint32_t i = 0; i < round.count; i++) take_times(round.results[i], &results[i]);
+    uint32_t right = 0, known;
+    for (uint32_t i = 0; i < round.finalist_count; i++)
+        if (round.finalists[i]->result.outcome == OUTCOME_OK)
+            round.finalists[right++] = round.finalists[i];
+    Candidate **list = tuning_right(t, &known);
+    if (right > 0)
+        decide(t, round.finalists, right);
+    else if (known > 0)
         t->tuned->winner = (int32_t)(list[0] - t->tuned->candidates.data);
 }

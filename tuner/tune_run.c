@@ -27,15 +27,20 @@ static BufferName *buffer_names(Arena *arena, const Plan *plan, uint32_t *count)
     return names;
 }
 
+Bindings tune_bindings(Arena *arena, const Plan *plan, const DeviceIdentity *identity) {
+    uint32_t count = plan->bindings.count;
+    Binding *list = arena_array(arena, Binding, count + 2);
+    memcpy(list, plan->bindings.list, count * sizeof *list);
+    list[count] = (Binding){"sms", identity->sms};
+    list[count + 1] = (Binding){"cpus", identity->sms};
+    return (Bindings){list, count + 2};
+}
+
 bool tune_run(Arena *arena, const Template *template, const Plan *plan, const Point *point,
               const DeviceIdentity *identity, Run *run, const char **why) {
     uint32_t count, first = run->launches.count;
     const BufferName *names = buffer_names(arena, plan, &count);
-    Binding *list = arena_array(arena, Binding, plan->bindings.count + 2);
-    memcpy(list, plan->bindings.list, plan->bindings.count * sizeof *list);
-    list[plan->bindings.count] = (Binding){"sms", identity->sms};
-    list[plan->bindings.count + 1] = (Binding){"cpus", identity->sms};
-    Bindings bindings = {list, plan->bindings.count + 2};
+    Bindings bindings = tune_bindings(arena, plan, identity);
     if (!run_add(arena, run, template, point, bindings, names, count, plan, 0, why)) return false;
     const char *suffix = tune_suffix(arena, &template->space, point);
     bool legal = space_allows(&template->space, point, bindings, false);

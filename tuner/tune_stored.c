@@ -31,6 +31,7 @@ static bool companion_from_store(Tuning *t, uint32_t index) {
  * candidate, with its stored binary. */
 static bool candidate_from_store(Tuning *t) {
     const TuneProblem *p = t->problem;
+    Bindings bindings = tune_bindings(t->arena, p->plans[0], p->identity);
     for (uint32_t i = 0; i < t->trial_count; i++) {
         Binary binary;
         const char *why;
@@ -38,7 +39,7 @@ static bool candidate_from_store(Tuning *t) {
         Point base = space_fallback(&p->template->space);
         if (t->trials[i].result.outcome != OUTCOME_OK ||
             !point_parse(&p->template->space, c.label, &base, t->arena, &c.point, &why) ||
-            !space_allows(&p->template->space, &c.point, p->plans[0]->bindings, false) ||
+            !space_allows(&p->template->space, &c.point, bindings, false) ||
             !store_binary(p->store, &p->key, c.label, t->arena, &binary.bytes, &binary.size) ||
             !tune_run(t->arena, p->template, p->plans[0], &c.point, p->identity, &c.run, &why))
             continue;

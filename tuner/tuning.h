@@ -51,6 +51,7 @@ void tuning_accept(Tuning *t, uint32_t candidate, Binary binary);
 /* tune_measure.c */
 bool tuning_measure_next(
     Tuning *t); /* one thing that can be measured; false if there is none yet */
+int32_t tuning_best_roof(const Tuning *t); /* index of a companion, or -1 */
 double tuning_roof(const Tuning *t); /* seconds of the roof's kernel; 0: unknown */
 
 /* tune_rank.c */

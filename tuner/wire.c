@@ -300,6 +300,7 @@ int wire_end(Worker *worker) {
     if (worker->fd >= 0) close(worker->fd);
     if (worker->pid > 0) {
         kill(-worker->pid, SIGKILL);
+        kill(worker->pid, SIGKILL);
         while (waitpid(worker->pid, &status, 0) < 0) {
             if (errno == EINTR) continue;
             status = -1;

@@ -1,10 +1,10 @@
-/* The host's CPUs as a device. In: C text with entries `void NAME(void *const *args, int64_t part, int64_t
- * parts)`, args[i] pointing at the value of parameter i. Out: shared objects that a team of threads runs,
- * part by part. Addresses are pointers. A kernel that faults ends the process it runs in: the bench's
- * worker is there for that.
+/* The host's CPUs as a device. In: C text with entries `void NAME(void *const *args, int64_t part,
+ * int64_t parts)`, args[i] pointing at the value of parameter i. Out: shared objects that a team of
+ * threads runs, part by part. Addresses are pointers. A kernel that faults ends the process it runs
+ * in: the bench's worker is there for that.
  *
- * Memory: every allocation ends at the end of a page with an inaccessible page behind, so that an access
- * behind a tensor faults. Large ones are asked to be huge pages. */
+ * Memory: every allocation ends at the end of a page with inaccessible ones behind (and before), so
+ * that an access behind a tensor faults. Large ones are asked to be huge pages. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <gnu/libc-version.h>
@@ -25,7 +25,7 @@
 #include "tuner/hostcc.h"
 #include "tuner/jobs.h"
 
-enum { PAGE = 4096, HUGE_PAGE = 2 << 20, ARGS_MAX = 1024, PARTS_MAX = 1024 };
+enum { PAGE = 4096, HUGE_PAGE = 2 << 20, FENCE = 4 << 20, ARGS_MAX = 1024, PARTS_MAX = 1024 };
 
 typedef void Entry(void *const *args, int64_t part, int64_t parts);
 
@@ -33,7 +33,7 @@ typedef struct Block { /* an allocation */
     struct Block *next;
     Address address;
     char *mapping;
-    size_t length;
+    size_t length, size; /* of the mapping; of what is not fence */
 } Block;
 
 struct DeviceState {
@@ -69,14 +69,14 @@ static bool identify(int index, bool start, DeviceIdentity *identity, Why *why) 
     identity->memory = host_memory();
     identity->cache = host_cache();
     snprintf(identity->arch, sizeof identity->arch, "%s", host_arch());
-    snprintf(identity->title, sizeof identity->title, "%.64s (cpu, %s, %d CPU%s)", model, identity->arch,
-             identity->sms, identity->sms == 1 ? "" : "s");
+    snprintf(identity->title, sizeof identity->title, "%.64s (cpu, %s, %d CPU%s)", model,
+             identity->arch, identity->sms, identity->sms == 1 ? "" : "s");
     snprintf(identity->software, sizeof identity->software, "%s, glibc %s", compiler.version,
              gnu_get_libc_version());
     snprintf(identity->compiler, sizeof identity->compiler, "%s, options %016llx", compiler.version,
              (unsigned long long)XXH3_64bits(options.data, options.length));
-    snprintf(identity->key, sizeof identity->key, "cpu %s %s cpus=%d glibc=%s", model, identity->arch,
-             identity->sms, gnu_get_libc_version());
+    snprintf(identity->key, sizeof identity->key, "cpu %s %s cpus=%d glibc=%s", model,
+             identity->arch, identity->sms, gnu_get_libc_version());
     text_free(&options);
     return true;
 }
@@ -88,18 +88,21 @@ static bool warm(Why *why) {
     return hostcc_find(&compiler, why);
 }
 
-static Outcome compile(const CompileUnit *unit, const DeviceIdentity *identity, Text *binary, Why *why) {
+static Outcome compile(const CompileUnit *unit, const DeviceIdentity *identity, Text *binary,
+                       Why *why) {
     HostCompiler compiler;
     if (!hostcc_find(&compiler, why)) return OUTCOME_COMPILE;
     compiler.clang = strncmp(identity->compiler, "clang", 5) == 0;
-    return hostcc_compile(&compiler, unit->source, unit->fast_math, binary, why);
+    return hostcc_compile(&compiler, unit->source, binary, why);
 }
 
 static bool resources(const void *binary, size_t size, const char *entry, Resources *out,
                       uint64_t *machine_code) {
-    (void)entry; /* a unit's entries share their helpers: the whole object counts */
     *out = (Resources){-1, -1, -1, -1};
-    return elf_code_hash(binary, size, machine_code);
+    if (!elf_code_hash(binary, size, machine_code)) return false;
+    /* Entries of a unit call what they share, so the whole object counts, and which of them it is. */
+    *machine_code ^= XXH3_64bits(entry, strlen(entry));
+    return true;
 }
 
 /* --- memory */
@@ -120,7 +123,7 @@ static DeviceState *open(int index, bool current, Why *why) {
 static void drop(DeviceState *state, Block **link) {
     Block *block = *link;
     *link = block->next;
-    state->room += (int64_t)block->length;
+    state->room += (int64_t)block->size;
     munmap(block->mapping, block->length);
     free(block);
 }
@@ -136,13 +139,13 @@ static size_t round_up(size_t size, size_t unit) {
     return (size + unit - 1) / unit * unit;
 }
 
-/* Maps `size` bytes (whole pages) with a fence behind. NULL: no memory. */
+/* Maps `size` bytes (whole pages) with a fence on both sides. NULL: no memory. */
 static char *map_fenced(size_t size, char **mapping, size_t *length) {
     size_t unit = size >= HUGE_PAGE ? HUGE_PAGE : PAGE;
-    *length = size + unit + PAGE;
+    *length = FENCE + size + unit + FENCE;
     *mapping = mmap(NULL, *length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (*mapping == MAP_FAILED) return NULL;
-    char *start = (char *)round_up((size_t)*mapping, unit);
+    char *start = (char *)round_up((size_t)*mapping + FENCE, unit);
     if (size == 0 || mprotect(start, size, PROT_READ | PROT_WRITE) == 0) {
         if (unit == HUGE_PAGE) madvise(start, size, MADV_HUGEPAGE);
         return start;
@@ -165,9 +168,10 @@ static bool allocate(DeviceState *state, size_t bytes, Address *address, Why *wh
         return why_set(why, "cannot map %zu MiB: %s", bytes >> 20, strerror(errno));
     }
     *address = block->address = (Address)(uintptr_t)(start + size - bytes);
+    block->size = size;
     block->next = state->blocks;
     state->blocks = block;
-    state->room -= (int64_t)block->length;
+    state->room -= (int64_t)size;
     return true;
 }
 
@@ -265,8 +269,8 @@ static void set_args(Call *call, const Launch *launch, const Address *buffers) {
     }
 }
 
-static bool prepare(Call *call, const Launch *launch, Module *const *modules, const Address *buffers,
-                    Why *why) {
+static bool prepare(Call *call, const Launch *launch, Module *const *modules,
+                    const Address *buffers, Why *why) {
     bool scalar = launch->twin && launch->alignment > 1 && !aligned(launch, buffers);
     const char *name = scalar ? launch->twin : launch->entry;
     if (launch->arg_count > ARGS_MAX)

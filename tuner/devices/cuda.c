@@ -136,13 +136,23 @@ static bool download(DeviceState *state, void *to, Address from, size_t bytes, W
 
 /* --- modules */
 
+/* The driver reads the image in place: what came in a message is not aligned as it expects. */
+static CUresult load_image(const Cuda *cuda, CUmodule *handle, const void *binary, size_t size) {
+    void *image = malloc(size);
+    if (!image) return CUDA_ERROR_OUT_OF_MEMORY;
+    memcpy(image, binary, size);
+    CUresult error = cuda->ModuleLoadData(handle, image);
+    free(image);
+    return error;
+}
+
 static Module *load(DeviceState *state, const void *binary, size_t size, Why *why) {
     CUmodule handle;
     if (!is_ptx(binary, size) && !cubin_valid(binary, size)) {
         why_set(why, "the binary is damaged");
         return NULL;
     }
-    if (!cuda_check(&state->cuda, state->cuda.ModuleLoadData(&handle, binary), "load", why))
+    if (!cuda_check(&state->cuda, load_image(&state->cuda, &handle, binary, size), "load", why))
         return NULL;
     Arena *arena = arena_open();
     Module *module = arena_new(arena, Module);

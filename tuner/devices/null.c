@@ -1,7 +1,8 @@
-/* No device: for tests of the engine. In: any source text. Out: a "binary" that nobody can run, and costs that
- * follow from the point alone, as it stands in the entry's suffix (tune_suffix): a smooth bowl whose bottom
- * differs by knob, with noise of a third of a per cent that is the same in every run. There are no results to
- * judge (`imaginary`); failures come from KFUSE_FAULT (fault.h). */
+/* No device: for tests of the engine. In: any source text. Out: a "binary" that nobody can run, and
+ * costs that follow from the point alone, as it stands in the entry's suffix (tune_suffix): a
+ * smooth bowl whose bottom differs by knob, with noise of a third of a per cent that is the same in
+ * every run. There are no results to judge (`imaginary`); failures come from KFUSE_FAULT (fault.h).
+ */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -54,7 +55,8 @@ static bool warm(Why *why) {
     return true;
 }
 
-/* The knobs of a source's first point as a label, "VEC=4,BLOCK=256": what KFUSE_FAULT's rules name. */
+/* The knobs of a source's first point as a label, "VEC=4,BLOCK=256": what KFUSE_FAULT's rules name.
+ */
 static void label_of(const char *source, Text *label) {
     char name[32];
     long long value;
@@ -64,7 +66,8 @@ static void label_of(const char *source, Text *label) {
     }
 }
 
-static Outcome compile(const CompileUnit *unit, const DeviceIdentity *identity, Text *binary, Why *why) {
+static Outcome compile(const CompileUnit *unit, const DeviceIdentity *identity, Text *binary,
+                       Why *why) {
     Text label = {0};
     (void)identity;
     label_of(unit->source, &label);
@@ -139,8 +142,8 @@ static void unload(DeviceState *state, Module *module) {
     free(module);
 }
 
-static Outcome launch(DeviceState *state, const Run *run, Module *const *modules, const Address *buffers,
-                      void *stream, Why *why) {
+static Outcome launch(DeviceState *state, const Run *run, Module *const *modules,
+                      const Address *buffers, void *stream, Why *why) {
     (void)state, (void)run, (void)modules, (void)buffers, (void)stream, (void)why;
     return OUTCOME_OK;
 }
@@ -180,7 +183,8 @@ static Outcome time_run(DeviceState *state, const Run *run, Module *const *modul
                         double *seconds, Why *why) {
     (void)modules, (void)buffers, (void)sets, (void)why;
     *seconds = 0;
-    for (uint32_t i = 0; i < run->launches.count; i++) *seconds += cost(run->launches.data[i].entry);
+    for (uint32_t i = 0; i < run->launches.count; i++)
+        *seconds += cost(run->launches.data[i].entry);
     double noise = fraction((const char *)&state->calls, sizeof state->calls, 3) - 0.5;
     state->calls++;
     *seconds *= repeats * (1 + noise / 150);

@@ -1,0 +1,42 @@
+/* A command in the making: its options, the problem they describe, what is open for it. */
+#ifndef KF_JOB_H
+#define KF_JOB_H
+
+#include "cli/options.h"
+
+typedef struct Progress {
+    bool terminal, quiet, shown;
+    uint32_t last; /* quarters already told, where there is no terminal */
+} Progress;
+
+typedef struct Job {
+    const Options *options;
+    KfSession *session;
+    Progress progress;
+    KfProblem problem;
+    KfTensor inputs[3 * OPTION_NAMED];
+    KfParam params[OPTION_NAMED];
+    const char *text;
+    size_t text_length;
+    char *text_owned;
+    KfProgram *program;
+    KfKernel *kernel;
+} Job;
+
+/* Prints "kfuse: message" and returns `status`. */
+KfStatus job_complain(KfStatus status, const char *message);
+/* Prints what the session has to say; ends a progress line. */
+KfStatus job_told(Job *job, KfStatus status);
+/* Complains of the word `from`, if there is one. */
+KfStatus job_end_of_words(const Job *job, size_t from);
+/* The program's text: the first word, or -f. *rest is the first word that is not it. */
+KfStatus job_text(Job *job, size_t *rest);
+/* The problem's input of that name, added if it is new. */
+KfTensor *job_input(Job *job, const char *name);
+/* What --shape, --dtype and --out-dtype say. */
+void job_shapes(Job *job);
+KfStatus job_open(Job *job);
+/* `kfuse run`: on NumPy files. */
+KfStatus job_run(Job *job);
+
+#endif

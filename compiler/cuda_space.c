@@ -1,0 +1,120 @@
+/* A plan in, the header lines of its kernel's space out. One idea: sizes are known only at a launch, so what
+ * is legal, sensible and launched are expressions over sizes, knobs and `sms`. */
+#include "compiler/cuda_space.h"
+
+/* Above this many operations only one element at a time is compiled, once: NVRTC takes 6 s for 20 000. */
+enum { VECTOR_OPERATIONS = 300 };
+
+static bool is_long(const Plan *plan) {
+    return plan->body.count > VECTOR_OPERATIONS;
+}
+
+/* --- knobs */
+
+/* Bytes of the widest and of the narrowest element that vectors hold. */
+static void element_bytes(const Plan *plan, uint32_t *widest, uint32_t *narrowest) {
+    *widest = 1;
+    *narrowest = 16;
+    for (uint32_t i = 0; i < access_count(plan); i++) {
+        uint32_t bytes = dtype_info(access_at(plan, i)->dtype)->bytes;
+        if (bytes > *widest) *widest = bytes;
+        if (bytes < *narrowest) *narrowest = bytes;
+    }
+}
+
+/* Bytes that one element brings into registers. */
+static uint32_t flight_bytes(const Plan *plan) {
+    uint32_t bytes = 0;
+    for (uint32_t i = 0; i < plan->loads.count; i++)
+        bytes += dtype_info(plan->loads.data[i].dtype)->bytes;
+    return bytes ? bytes : 1;
+}
+
+enum { VECTOR_BYTES = 16, FLIGHT_BYTES = 768 /* 192 of 255 registers */ };
+
+static bool rows_of_vectors(const Plan *plan, int64_t vec) {
+    return plan->rank >= 2 && plan->extent[plan->rank - 1] % vec == 0;
+}
+
+static KnobText vec_knob(const Plan *plan) {
+    KnobText knob = {.label = "VEC"};
+    uint32_t widest, narrowest;
+    element_bytes(plan, &widest, &narrowest);
+    uint32_t first = VECTOR_BYTES / widest;
+    if (is_long(plan)) first = narrowest = VECTOR_BYTES;
+    while (first > 1 && first * flight_bytes(plan) > FLIGHT_BYTES) first /= 2;
+    while (first > 1 && !language_linear(plan) && !rows_of_vectors(plan, first)) first /= 2;
+    knob.values[knob.count++] = first;
+    for (uint32_t vec = VECTOR_BYTES / narrowest; vec >= 1; vec /= 2)
+        if (vec != first && vec * flight_bytes(plan) <= FLIGHT_BYTES)
+            knob.values[knob.count++] = vec;
+    return knob;
+}
+
+uint32_t cuda_knobs(const Plan *plan, KnobText knobs[5]) {
+    uint32_t count = 0;
+    knobs[count++] = vec_knob(plan);
+    int64_t vec = knobs[0].values[0];
+    knobs[count++] = (KnobText){"BLOCK", {128, 256, 512, 1024}, 4};
+    knobs[count++] = (KnobText){"UNROLL", {1, 2, 4}, is_long(plan) ? 1 : 3};
+    knobs[count++] = (KnobText){"GRID", {0, 8, 16}, 3};
+    bool rows = plan->rank >= 2, line = language_linear(plan), first = rows_of_vectors(plan, vec);
+    if (rows && line) knobs[count++] = (KnobText){"INDEX", {first, !first}, 2};
+    return count;
+}
+
+/* --- rules */
+
+static void print_divisible(Text *out, const Plan *plan, Arena *scratch) {
+    if (plan->rank < 2) return;
+    text_printf(out, "//! require  %skf_cols %% __VEC__ == 0",
+                language_linear(plan) ? "__INDEX__ == 0 || " : "");
+    for (uint32_t i = 0; i < access_count(plan); i++) {
+        const Access *access = access_at(plan, i);
+        for (uint32_t axis = 0; access->class == ACCESS_ROWS && axis + 1 < plan->rank; axis++)
+            if (plan_stride_given(plan, access, axis))
+                text_printf(out, " && %s %% __VEC__ == 0", plan_stride_name(scratch, access, axis));
+    }
+    text_add(out, "\n");
+}
+
+/* A block of a rows kernel is as wide as a row has vectors, and as high as BLOCK allows. */
+static void print_launch(Text *out, const Plan *plan, bool twin, Arena *a) {
+    const char *wide = "max(1, ceildiv(kf_cols, __VEC__))";
+    const char *grid_x = "ceildiv(kf_cols, __VEC__ * __BLOCK__)";
+    const char *down =
+        arena_printf(a, "ceildiv(kf_rows, __UNROLL__ * max(1, __BLOCK__ // %s))", wide);
+    const char *grid_y =
+        arena_printf(a, "min(65535, __GRID__ ? min(%s, ceildiv(sms * __GRID__, max(1, %s))) : %s)",
+                     down, grid_x, down);
+    const char *tiles =
+        arena_printf(a, "ceildiv(%s, __VEC__ * __BLOCK__ * __UNROLL__)", language_total(plan));
+    const char *line = arena_printf(a, "min(%s, __GRID__ ? sms * __GRID__ : 2147483647)", tiles);
+    const char *x = arena_printf(a, "min(__BLOCK__, %s)", wide);
+    const char *y = arena_printf(a, "max(1, __BLOCK__ // %s)", wide);
+    text_add(out, "//! launch   grid = ");
+    if (plan->rank == 1)
+        text_printf(out, "%s  block = __BLOCK__", line);
+    else if (!language_linear(plan))
+        text_printf(out, "%s, %s  block = %s, %s", grid_x, grid_y, x, y);
+    else
+        text_printf(out,
+                    "__INDEX__ ? %s : %s, __INDEX__ ? %s : 1"
+                    "  block = __INDEX__ ? %s : __BLOCK__, __INDEX__ ? %s : 1",
+                    grid_x, line, grid_y, x, y);
+    if (twin) text_printf(out, "  twin = %s_scalar", plan->name);
+    text_add(out, "\n");
+}
+
+/* Sensible: registers for what is in flight, and a tile for every multiprocessor. */
+void cuda_rules(Text *out, const Plan *plan, bool twin) {
+    Arena *scratch = arena_open();
+    print_divisible(out, plan, scratch);
+    text_printf(out, "//! prefer   __VEC__ * __UNROLL__ * %u <= 256\n", flight_bytes(plan));
+    text_printf(out,
+                "//! prefer   __VEC__ * __UNROLL__ == 1 || __VEC__ * __UNROLL__ * __BLOCK__ * sms "
+                "<= 2 * %s\n",
+                language_total(plan));
+    print_launch(out, plan, twin, scratch);
+    arena_close(scratch);
+}

@@ -1,0 +1,13 @@
+/* The space of a CUDA kernel made by emit_cuda: its knobs, what makes a point legal and sensible, and how a
+ * point is launched. */
+#ifndef KF_CUDA_SPACE_H
+#define KF_CUDA_SPACE_H
+
+#include "compiler/language.h"
+
+/* VEC, BLOCK, UNROLL, GRID, and INDEX where there are two ways to walk. Returns their number. */
+uint32_t cuda_knobs(const Plan *plan, KnobText knobs[5]);
+/* The lines "//! require", "//! prefer" and "//! launch"; `twin`: there is an entry NAME_scalar. */
+void cuda_rules(Text *out, const Plan *plan, bool twin);
+
+#endif

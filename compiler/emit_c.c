@@ -1,0 +1,428 @@
+/* A plan in, C for the host compiler out. One idea: every element takes the same way. A vector of
+ * K_LANES elements is loaded from consecutive memory, computed and stored by one function; what is
+ * not consecutive (a broadcast, a stride, the end of a row) is brought into a small buffer first,
+ * so that neither a tail nor a knob ever changes a bit. */
+#include <string.h>
+
+#include "compiler/emit.h"
+#include "compiler/language.h"
+
+const EmitLanguage emit_language_c = {
+    .name = "c",
+    .prelude = "registry/templates/prelude_c.h",
+    .index = "int64_t",
+    .vector = true,
+    .type_f32 = {"k_real", "k_i32", "k_i64", "k_mask"},
+    .type_f64 = {"k_real", "k_i32", "k_i64", "k_mask"},
+};
+static const EmitLanguage *const C = &emit_language_c;
+
+/* Above this many operations the vector function is called, not copied to its three places. */
+enum { INLINE_OPERATIONS = 200 };
+
+typedef struct Emitter {
+    const Plan *plan;
+    Text *out;
+    Arena *scratch;
+    Parameters parameters;
+} Emitter;
+
+/* --- lists */
+
+/* Which of the parameters a function gets besides the arrays. */
+typedef enum Which { SCALARS, INNER, SPAN } Which;
+
+/* The stride along the last axis as an expression, NULL where it is 0 or 1. */
+static const char *inner_stride(const Emitter *e, const Access *access) {
+    uint32_t inner = e->plan->rank - 1;
+    if (!plan_stride_given(e->plan, access, inner)) return NULL;
+    return plan_stride_name(e->scratch, access, inner);
+}
+
+static bool is_inner(const Emitter *e, const Parameter *parameter) {
+    for (uint32_t i = 0; i < access_count(e->plan); i++) {
+        const char *name = inner_stride(e, access_at(e->plan, i));
+        if (name && strcmp(name, parameter->name) == 0) return true;
+    }
+    return false;
+}
+
+static bool passes(const Emitter *e, const Parameter *parameter, Which which) {
+    if (which == SPAN) return strcmp(parameter->name, "kf_rows") != 0;
+    return parameter_is_scalar(parameter) || (which == INNER && is_inner(e, parameter));
+}
+
+/* "const float *restrict in_x, float *restrict out_y, float s_eps" */
+static void print_parameters(const Emitter *e, Which which) {
+    for (uint32_t i = 0; i < access_count(e->plan); i++) {
+        const Access *access = access_at(e->plan, i);
+        emit_next(e->out, i, "%s%s *%s%s", access_is_store(e->plan, i) ? "" : "const ",
+                  language_storage(C, access->dtype), access->alias ? "" : "restrict ",
+                  access->name);
+    }
+    for (uint32_t i = 0; i < e->parameters.list.count; i++) {
+        const Parameter *parameter = &e->parameters.list.data[i];
+        if (passes(e, parameter, which))
+            emit_next(e->out, 1, "%s %s", dtype_info(parameter->dtype)->c, parameter->name);
+    }
+}
+
+static void print_arguments(const Emitter *e, Which which) {
+    for (uint32_t i = 0; i < e->parameters.list.count; i++) {
+        const Parameter *parameter = &e->parameters.list.data[i];
+        if (passes(e, parameter, which)) emit_next(e->out, 1, "%s", parameter->name);
+    }
+}
+
+/* --- one vector */
+
+static void print_load(const Emitter *e, const Access *access) {
+    const char *type = language_type(C, e->plan, value_kind(access->dtype));
+    text_printf(e->out, "    const %s t%u = k_get_%s(%s);\n", type, access->value,
+                dtype_name(access->dtype), access->name);
+}
+
+static void print_store(const Emitter *e, const Access *access) {
+    text_printf(e->out, "    k_put_%s(%s, ", dtype_name(access->dtype), access->name);
+    emit_operand(e->out, e->plan, C, access->value, true);
+    text_add(e->out, ", stream);\n");
+}
+
+static void print_vector(const Emitter *e) {
+    bool copied = e->plan->body.count <= INLINE_OPERATIONS;
+    text_add(e->out, "/* K_LANES elements that lie next to each other. */\n");
+    text_add(e->out, copied ? "K_INLINE" : "static __attribute__((noinline))");
+    text_add(e->out, " void k_vector(");
+    print_parameters(e, SCALARS);
+    text_add(e->out, ", int stream) {\n");
+    for (uint32_t i = 0; i < e->plan->loads.count; i++) print_load(e, &e->plan->loads.data[i]);
+    emit_body(e->out, e->plan, C, 4);
+    for (uint32_t i = 0; i < e->plan->stores.count; i++) print_store(e, &e->plan->stores.data[i]);
+    text_add(e->out, "}\n");
+}
+
+/* --- a run of elements along the last axis */
+
+/* There are two ways to walk the index space. */
+static bool has_linear(const Plan *plan) {
+    return plan->rank >= 2 && language_linear(plan);
+}
+
+static bool is_spread(const Access *access) {
+    return access->class == ACCESS_SPLAT || access->class == ACCESS_SCALAR;
+}
+
+/* A buffer for each array, filled where it holds one value all along. */
+static void print_buffers(const Emitter *e, bool scalars_only) {
+    for (uint32_t i = 0; i < access_count(e->plan); i++) {
+        const Access *access = access_at(e->plan, i);
+        text_printf(e->out, "    %s %s_v[K_LANES]%s;\n", language_storage(C, access->dtype),
+                    access->name, access_is_store(e->plan, i) ? "" : " = {0}");
+        if (access->class == ACCESS_SCALAR || (access->class == ACCESS_SPLAT && !scalars_only))
+            text_printf(e->out, "    k_spread(%s_v, %s, sizeof *%s);\n", access->name, access->name,
+                        access->name);
+    }
+}
+
+static void print_streaming(const Emitter *e) {
+    text_add(e->out, "    const int stream = __STREAM__");
+    for (uint32_t i = 0; i < e->plan->stores.count; i++)
+        text_printf(e->out, " && k_aligned(%s)", e->plan->stores.data[i].name);
+    text_add(e->out, ";\n");
+}
+
+static bool any_strided(const Plan *plan) {
+    for (uint32_t i = 0; i < access_count(plan); i++)
+        if (access_at(plan, i)->class == ACCESS_STRIDED) return true;
+    return false;
+}
+
+/* Full vectors straight from and to memory. */
+static void print_direct(const Emitter *e) {
+    text_add(e->out, "    for (; i + __UNROLL__ * K_LANES <= count; i += __UNROLL__ * K_LANES)\n"
+                     "#pragma GCC unroll 16\n"
+                     "        for (int64_t u = i; u < i + __UNROLL__ * K_LANES; u += K_LANES)\n"
+                     "            k_vector(");
+    for (uint32_t i = 0; i < access_count(e->plan); i++) {
+        const Access *access = access_at(e->plan, i);
+        emit_next(e->out, i, "%s%s", access->name, is_spread(access) ? "_v" : " + u");
+    }
+    print_arguments(e, SCALARS);
+    text_add(e->out, ", stream);\n");
+}
+
+static void print_fetch(const Emitter *e, const Access *access) {
+    const char *step = inner_stride(e, access);
+    if (step)
+        text_printf(e->out, "        for (int l = 0; l < n; l++) %s_v[l] = %s[(i + l) * %s];\n",
+                    access->name, access->name, step);
+    else if (!is_spread(access))
+        text_printf(e->out, "        __builtin_memcpy(%s_v, %s + i, n * sizeof *%s_v);\n",
+                    access->name, access->name, access->name);
+}
+
+static void print_return(const Emitter *e, const Access *access) {
+    const char *step = inner_stride(e, access);
+    if (step)
+        text_printf(e->out, "        for (int l = 0; l < n; l++) %s[(i + l) * %s] = %s_v[l];\n",
+                    access->name, step, access->name);
+    else
+        text_printf(e->out, "        __builtin_memcpy(%s + i, %s_v, n * sizeof *%s_v);\n",
+                    access->name, access->name, access->name);
+}
+
+static void print_vector_call(const Emitter *e) {
+    text_add(e->out, "        k_vector(");
+    for (uint32_t i = 0; i < access_count(e->plan); i++)
+        emit_next(e->out, i, "%s_v", access_at(e->plan, i)->name);
+    print_arguments(e, SCALARS);
+    text_add(e->out, ", 0);\n");
+}
+
+/* Whatever is left through buffers. */
+static void print_buffered(const Emitter *e) {
+    text_add(e->out, "    for (; i < count; i += K_LANES) {\n"
+                     "        const int n = count - i < K_LANES ? (int)(count - i) : K_LANES;\n");
+    for (uint32_t i = 0; i < e->plan->loads.count; i++) print_fetch(e, &e->plan->loads.data[i]);
+    print_vector_call(e);
+    for (uint32_t i = 0; i < e->plan->stores.count; i++) print_return(e, &e->plan->stores.data[i]);
+    text_add(e->out, "    }\n");
+}
+
+/* Code for one of the two ways to walk the index space, where there are two. */
+static void print_scheme(const Emitter *e, const char *line) {
+    if (has_linear(e->plan)) text_add(e->out, line);
+}
+
+static void print_run(const Emitter *e) {
+    print_scheme(e, "\n#if __INDEX__ == 1");
+    text_add(e->out,
+             "\n/* `count` elements along the last axis; the last of them through buffers. */\n"
+             "static void KF_ENTRY(k_run)(");
+    print_parameters(e, INNER);
+    text_add(e->out, ", int64_t count) {\n");
+    print_buffers(e, false);
+    if (!any_strided(e->plan)) print_streaming(e);
+    text_add(e->out, "    int64_t i = 0;\n");
+    if (!any_strided(e->plan)) print_direct(e);
+    print_buffered(e);
+    text_add(e->out, "}\n");
+    print_scheme(e, "#endif\n");
+}
+
+/* --- a span of the linear index, over the ends of rows */
+
+static void print_start(const Emitter *e) {
+    uint32_t inner = e->plan->rank - 1;
+    text_printf(e->out, "    int64_t i%u = begin %% kf_cols, row = begin / kf_cols;\n", inner);
+    for (uint32_t axis = inner - 1; axis > 0; axis--)
+        text_printf(e->out, "    int64_t i%u = row %% kf_e%u;\n    row /= kf_e%u;\n", axis, axis,
+                    axis);
+    text_add(e->out, "    int64_t i0 = row;\n");
+}
+
+/* Fetches what is not dense, lane by lane, and moves the coordinates on. */
+static void print_walk(const Emitter *e) {
+    uint32_t inner = e->plan->rank - 1;
+    const char *column = arena_printf(e->scratch, "i%u", inner);
+    text_add(e->out, "        for (int l = 0; l < n; l++) {\n");
+    for (uint32_t i = 0; i < e->plan->loads.count; i++) {
+        const Access *access = &e->plan->loads.data[i];
+        if (access->class == ACCESS_DENSE || access->class == ACCESS_SCALAR) continue;
+        text_printf(e->out, "            %s_v[l] = %s[", access->name, access->name);
+        emit_offset(e->out, e->plan, access, "", column);
+        text_add(e->out, "];\n");
+    }
+    text_printf(e->out, "            if (++i%u < kf_cols) continue;\n            i%u = 0;\n", inner,
+                inner);
+    for (uint32_t axis = inner - 1; axis > 0; axis--)
+        text_printf(e->out, "            if (++i%u < kf_e%u) continue;\n            i%u = 0;\n",
+                    axis, axis, axis);
+    text_add(e->out, "            i0++;\n        }\n");
+}
+
+static void print_dense_call(const Emitter *e) {
+    text_add(e->out, "        if (n == K_LANES) {\n            k_vector(");
+    for (uint32_t i = 0; i < access_count(e->plan); i++) {
+        const Access *access = access_at(e->plan, i);
+        bool dense = access->class == ACCESS_DENSE;
+        emit_next(e->out, i, "%s%s", access->name, dense ? " + i" : "_v");
+    }
+    print_arguments(e, SCALARS);
+    text_add(e->out, ", stream);\n            continue;\n        }\n");
+}
+
+static void print_span(const Emitter *e) {
+    text_add(e->out, "\n#if __INDEX__ == 0\n"
+                     "/* Elements [begin, end) of the linear index, over the ends of rows. */\n"
+                     "static void KF_ENTRY(k_span)(");
+    print_parameters(e, SPAN);
+    text_add(e->out, ", int64_t begin, int64_t end) {\n");
+    print_buffers(e, true);
+    print_streaming(e);
+    print_start(e);
+    text_add(e->out, "    for (int64_t i = begin; i < end; i += K_LANES) {\n"
+                     "        const int n = end - i < K_LANES ? (int)(end - i) : K_LANES;\n");
+    print_walk(e);
+    print_dense_call(e);
+    for (uint32_t i = 0; i < e->plan->loads.count; i++)
+        if (e->plan->loads.data[i].class == ACCESS_DENSE) print_fetch(e, &e->plan->loads.data[i]);
+    print_vector_call(e);
+    for (uint32_t i = 0; i < e->plan->stores.count; i++) print_return(e, &e->plan->stores.data[i]);
+    text_add(e->out, "    }\n}\n#endif\n");
+}
+
+/* --- the entry */
+
+static void print_unpacking(const Emitter *e) {
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < access_count(e->plan); i++) {
+        const Access *access = access_at(e->plan, i);
+        const char *constant = access_is_store(e->plan, i) ? "" : "const ";
+        const char *type = language_storage(C, access->dtype);
+        text_printf(e->out, "    %s%s *const %s = *(%s%s *const *)args[%u];\n", constant, type,
+                    access->name, constant, type, at++);
+    }
+    for (uint32_t i = 0; i < e->parameters.list.count; i++) {
+        Parameter parameter = e->parameters.list.data[i];
+        const char *type = dtype_info(parameter.dtype)->c;
+        text_printf(e->out, "    const %s %s = *(const %s *)args[%u];\n", type, parameter.name,
+                    type, at++);
+    }
+}
+
+/* k_run from element (row, column) on. */
+static void print_run_call(const Emitter *e, const char *row, const char *column,
+                           const char *count) {
+    text_add(e->out, "KF_ENTRY(k_run)(");
+    for (uint32_t i = 0; i < access_count(e->plan); i++) {
+        const Access *access = access_at(e->plan, i);
+        emit_next(e->out, i, "%s", access->name);
+        if (access->class == ACCESS_SCALAR) continue;
+        text_add(e->out, " + ");
+        emit_offset(e->out, e->plan, access, row, column);
+    }
+    print_arguments(e, INNER);
+    text_printf(e->out, ", %s);\n", count);
+}
+
+static void print_line_tiles(const Emitter *e) {
+    text_add(
+        e->out,
+        "    for (int64_t begin = part * __BLOCK__; begin < kf_n; begin += parts * __BLOCK__) {\n"
+        "        const int64_t count = kf_n - begin < __BLOCK__ ? kf_n - begin : __BLOCK__;\n"
+        "        ");
+    print_run_call(e, "", "begin", "count");
+    text_add(e->out, "    }\n");
+}
+
+static void print_linear_tiles(const Emitter *e) {
+    text_add(
+        e->out,
+        "    const int64_t total = kf_rows * kf_cols;\n"
+        "    for (int64_t begin = part * __BLOCK__; begin < total; begin += parts * __BLOCK__) {\n"
+        "        const int64_t end = total - begin < __BLOCK__ ? total : begin + __BLOCK__;\n"
+        "        KF_ENTRY(k_span)(");
+    for (uint32_t i = 0; i < access_count(e->plan); i++)
+        emit_next(e->out, i, "%s", access_at(e->plan, i)->name);
+    print_arguments(e, SPAN);
+    text_add(e->out, ", begin, end);\n    }\n");
+}
+
+/* A tile is some whole rows, or a piece of a long one. */
+static void print_row_tiles(const Emitter *e) {
+    text_add(e->out,
+             "    const int64_t height = kf_cols < __BLOCK__ ? __BLOCK__ / (kf_cols + (kf_cols == "
+             "0)) : 1;\n"
+             "    const int64_t width = kf_cols < __BLOCK__ ? kf_cols : __BLOCK__;\n"
+             "    for (int64_t top = 0, tile = 0; top < kf_rows; top += height)\n"
+             "        for (int64_t left = 0; left < kf_cols; left += width, tile++) {\n"
+             "            if (tile % parts != part) continue;\n"
+             "            const int64_t count = kf_cols - left < width ? kf_cols - left : width;\n"
+             "            for (int64_t row = top; row < kf_rows && row < top + height; row++) {\n");
+    emit_coordinates(e->out, C, e->plan, "row", 16);
+    text_add(e->out, "                ");
+    print_run_call(e, "row", "left", "count");
+    text_add(e->out, "            }\n        }\n");
+}
+
+static void print_entry(const Emitter *e) {
+    text_printf(e->out, "\nvoid KF_ENTRY(%s)(void *const *args, int64_t part, int64_t parts) {\n",
+                e->plan->name);
+    print_unpacking(e);
+    if (e->plan->rank == 1) print_line_tiles(e);
+    print_scheme(e, "#if __INDEX__ == 0\n");
+    if (has_linear(e->plan)) print_linear_tiles(e);
+    print_scheme(e, "#else\n");
+    if (e->plan->rank >= 2) print_row_tiles(e);
+    print_scheme(e, "#endif\n");
+    text_add(e->out, "    if (__STREAM__) k_fence();\n}\n");
+}
+
+/* --- the file */
+
+/* Beyond this, data written is not found in a cache again: 4.4 ms against 5.8 for 200 MB, 2
+ * threads. */
+enum { STREAM_BYTES = 16 << 20 };
+
+static uint32_t choose_knobs(const Plan *plan, KnobText knobs[5]) {
+    uint32_t count = 0;
+    bool big = plan->body.count > INLINE_OPERATIONS;
+    bool streams = plan->bytes_read + plan->bytes_written > STREAM_BYTES;
+    knobs[count++] = (KnobText){"BLOCK", {65536, 4096, 16384, 262144}, 4};
+    knobs[count++] = (KnobText){"UNROLL", {1, 2, 4}, big ? 1 : 3};
+    knobs[count++] = (KnobText){"STREAM", {streams, !streams}, 2};
+    if (any_strided(plan)) knobs[count - 1] = (KnobText){"STREAM", {0}, 1};
+    knobs[count++] = (KnobText){"THREADS", {0, 1, 2, 4, 8, 16, 32, 64, 128, 256}, 10};
+    if (has_linear(plan)) knobs[count++] = (KnobText){"INDEX", {1, 0}, 2};
+    return count;
+}
+
+/* THREADS 0: all CPUs, fewer where there is little to do. */
+static void print_rules(const Emitter *e) {
+    const char *size = language_total(e->plan);
+    text_printf(
+        e->out,
+        "//! require  __THREADS__ <= cpus\n"
+        "//! prefer   __THREADS__ != cpus && (__THREADS__ == 0 || __THREADS__ * 4 >= cpus || %s < "
+        "262144)\n"
+        "//! prefer   __BLOCK__ * 2 <= %s || __BLOCK__ == 4096 || __BLOCK__ == 65536\n"
+        "//! launch   block = __THREADS__ ? __THREADS__ : max(1, min(cpus, ceildiv(%s, 16384)))\n",
+        size, size, size);
+}
+
+/* Bytes of the widest value: it decides how many elements a vector has. */
+static int widest(const Plan *plan) {
+    bool wide = plan->compute == DT_F64;
+    for (uint32_t i = 0; i < plan->loads.count; i++) wide |= plan->loads.data[i].dtype == DT_I64;
+    for (uint32_t i = 0; i < plan->stores.count; i++) wide |= plan->stores.data[i].dtype == DT_I64;
+    for (uint32_t i = 0; i < plan->body.count; i++)
+        wide |= ir_dtype(plan->ir, plan->body.data[i]) == DT_I64;
+    return wide ? 8 : 4;
+}
+
+const Template *emit_c(Arena *arena, const Plan *plan) {
+    KnobText knobs[5];
+    Text text = {0}, code = {0};
+    uint32_t count = choose_knobs(plan, knobs);
+    Emitter e = {.plan = plan, .out = &code, .scratch = arena_open()};
+    e.parameters = language_parameters(C, plan, e.scratch);
+    print_vector(&e);
+    text_add(&code, SHARED_END);
+    print_run(&e);
+    if (has_linear(plan)) print_span(&e);
+    print_entry(&e);
+    e.out = &text;
+    emit_head(&text, C, plan, knobs, count);
+    print_rules(&e);
+    emit_defaults(&text, plan, knobs, count);
+    text_printf(&text, SHARED_BEGIN "#define K_BYTES %d\n#define K_F64 %d\n", widest(plan),
+                plan->compute == DT_F64);
+    emit_prelude(&text, C, text_string(&code));
+    text_add(&text, text_string(&code));
+    const Template *template = emit_finish(arena, plan->name, C->name, &text);
+    text_free(&text);
+    text_free(&code);
+    arena_close(e.scratch);
+    return template;
+}

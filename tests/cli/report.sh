@@ -1,0 +1,72 @@
+# The report, for people and as JSON; a second run is answered from the store; a near-identical shape compiles nothing.
+keys='expression shape dtype device winner time_us gbps roof_fraction eager_us eager_kernels speedup max_ulp candidates
+    failed compiled cached'
+
+tuned 'relu(x+res)' --shape 100x64
+for line in 'relu(x + res)  ' '100x64 f32   2 inputs, 1 output' 'device  ' 'tried  ' 'winner  ' 'time  ' 'eager  ' \
+    '2 kernels (add, relu)' 'speed-up  ' 'right      all 6 400 elements' 'took  ' "stored     $KFUSE_CACHE/kfuse.db" \
+    "use it     kfuse run 'relu(x + res)' x=x.npy res=res.npy -o out.npy"; do
+    expect_out "$line"
+done
+expect_no_err
+expect_no_process
+
+tuned 'relu(x+res)' --shape 100x64
+expect_out 'answered from the store'
+expect_out 'tried      2 candidates: 2 right'
+tuned 'relu( x + res )  # the same' --shape 100x64 --json
+expect_json cached true
+expect_json compiled 0
+
+tuned 'relu(x+res)' --shape 128x64 --json
+for key in $keys; do
+    case $out in *"\"$key\":"*) ;; *) fail "no $key in the JSON" ;; esac
+done
+if command -v python3 >/dev/null; then
+    printf '%s' "$out" | python3 -m json.tool >/dev/null || fail "not JSON"
+fi
+[ "$(printf '%s\n' "$out" | wc -l)" = 1 ] || fail "more than one line"
+expect_json expression '"relu(x + res)"'
+expect_json shape '[128,64]'
+expect_json dtype '"f32"'
+expect_json eager_kernels 2
+expect_json max_ulp 0
+expect_json failed '{}'
+case $(json winner) in '{"'*':'*'}') ;; *) fail "winner is $(json winner)" ;; esac
+
+# Same bucket, other shape: measured, not compiled. Another bucket is another problem.
+tuned 'tanh(x)*y' --shape 64x64 --json
+expect_json cached false
+tuned 'tanh(x)*y' --shape 60x60 --json
+expect_json cached false
+expect_json compiled 0
+expect_json candidates 1
+tuned 'tanh(x)*y' --shape 60x60 --json
+expect_json cached true
+tuned 'tanh(x)*y' --shape 300x300 --json
+[ "$(json compiled)" -gt 0 ] || fail "nothing compiled in a new bucket"
+# --exact keys by the very shape.
+tuned 'tanh(x)*y' --shape 64x64 --exact --json
+expect_json cached false
+[ "$(json compiled)" -gt 0 ] || fail "nothing compiled for an exact key"
+tuned 'tanh(x)*y' --shape 60x60 --exact --json
+[ "$(json compiled)" -gt 0 ] || fail "an exact key met another shape"
+
+# What changes the answer changes the key.
+for option in '--math strict' '--hot' '--out-dtype f16' '--dtype f64' '--dtype f16' '--dtype f16 --round-each-op' \
+    '--shape y=1'; do
+    tuned 'tanh(x)*y' --shape 64x64 $option --json
+    expect_json cached false
+done
+# A parameter's value does not.
+tuned 'param eps = 1; x + eps' --shape 50 --json
+tuned 'param eps = 1; x + eps' --shape 50 --param eps=0.25 --json
+expect_json compiled 0
+
+# Other names are other words in the report.
+tuned 'relu(a+b)' --shape 100x64
+expect_out 'relu(a + b)  '
+expect_out 'a=a.npy b=b.npy -o out.npy'
+tuned 'relu(b+a)' --shape 100x64
+expect_out 'relu(b + a)  '
+expect_out 'b=b.npy a=a.npy -o out.npy'

@@ -1,0 +1,54 @@
+# Options of the search.
+problem='sigmoid(x) * y'
+words='--shape 50x50'
+
+tune "$problem" $words --json
+tuned "$problem" $words --json --retune
+expect_json cached false
+expect_json candidates 2
+[ "$(json compiled)" -gt 0 ] || fail "--retune compiled nothing"
+
+# --point: only this candidate; what an earlier run stored stays.
+tuned "$problem" $words --json --point BLOCK=65536,UNROLL=2
+expect_json candidates 1
+case $(json winner) in *'"BLOCK":65536'*'"UNROLL":2'*) ;; *) fail "winner is $(json winner)" ;; esac
+tuned "$problem" $words --json
+expect_json cached true
+
+# --trials, --strategy, --seed, --jobs
+for strategy in grid random auto; do
+    run "$KFUSE" "$problem" --shape 50x51 --exact --device "$device" --strategy $strategy --trials 3 --seed 7 --jobs 1 --budget 9 --json --quiet --retune
+    expect_status 0
+    expect_json candidates 3
+done
+# The same seed asks for the same points.
+points() {
+    run "$KFUSE" cache clear
+    expect_status 0
+    run "$KFUSE" "$problem" $words --device "$device" --strategy random --trials 6 --seed "$1" --budget 20 --quiet --jobs 1
+    expect_status 0
+    "$KFUSE" cache show '' | grep '^  ' | grep -o 'BLOCK=[^ ]*' | sort -u >"$2"
+    [ "$(wc -l <"$2")" -ge 3 ] || fail "not the points in the store: $(cat "$2")" # of the same code: one
+}
+points 1 first
+points 1 second
+points 2 other
+cmp -s first second || fail "seed 1 asked for other points the second time"
+! cmp -s first other || fail "seeds 1 and 2 ask for the same points"
+
+# --hot is another way to measure, and says so.
+tuned "$problem" $words --hot
+expect_out 'hot'
+# --effort full tries what quick leaves.
+tuned "$problem" $words --retune --json --effort quick
+# plain lines where stderr is no terminal, none with --quiet
+run "$KFUSE" "$problem" --shape 40 --device "$device" --trials 4 --budget 9
+expect_status 0
+expect_err '/4 tried'
+# -f FILE and -f -
+printf '%s\n' '# a program' "$problem" >program.kf
+tuned -f program.kf $words
+expect_out "sigmoid(x) * y"
+run bash -c 'printf "x + 1" | "$KFUSE" -f - --shape 8 --device "$0" --trials 1 --quiet' "$device"
+expect_status 0
+expect_out 'x + 1'

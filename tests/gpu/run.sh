@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# What needs a GPU, in one go, from a finished build: tests/gpu/run.sh [parts…] [> log]
+#   tests      the unit programs that look for a GPU, and the command line's tests
+#   sanitize   compute-sanitizer memcheck over those that inject no faults
+#   programs   three expressions in f32 and bf16: time, roof, speed-up
+#   start      wall time of a first run (new process, empty store), and of one that the store answers
+# BUILD names the build folder (default build/release). Times are of this machine; they decide nothing here.
+set -u
+cd "$(dirname "$0")/../.."
+build=${BUILD:-build/release}
+export KFUSE=$PWD/$build/kfuse KFUSE_WORKER=$PWD/$build/kfuse-worker
+store=$(mktemp -d)
+trap 'rm -rf "$store"' EXIT
+export KFUSE_CACHE=$store
+parts=${*:-tests programs start sanitize}
+failed=
+
+part() { case " $parts " in *" $1 "*) return 0 ;; esac; return 1; }
+title() { printf '\n== %s\n' "$*"; }
+check() { title "$*"; "$@" || { failed="$failed [$*]"; echo "FAILED: $*"; }; }
+
+wall() { # seconds of a command, its output thrown away
+    local begin end
+    begin=$(date +%s.%N)
+    "$@" >/dev/null 2>&1 || echo "FAILED: $*"
+    end=$(date +%s.%N)
+    echo "$end $begin" | awk '{ printf "%.3f", $1 - $2 }'
+}
+
+title "$(nvidia-smi --query-gpu=name,driver_version,clocks.sm,temperature.gpu --format=csv,noheader)"
+"$KFUSE" devices
+
+if part start; then
+    title "start: kfuse 'relu(x+res)' --shape 4096x4096"
+    for i in 1 2 3; do
+        rm -rf "$store"/*
+        echo "first run, empty store: $(wall "$KFUSE" 'relu(x+res)' --shape 4096x4096) s"
+        echo "answered from the store: $(wall "$KFUSE" 'relu(x+res)' --shape 4096x4096) s"
+        echo "another shape of the bucket: $(wall "$KFUSE" 'relu(x+res)' --shape 4096x4000) s"
+    done
+fi
+
+if part programs; then
+    for dtype in f32 bf16; do
+        title "programs, $dtype"
+        "$KFUSE" 'relu(x+res)' --shape 4096x4096 --dtype $dtype --quiet
+        "$KFUSE" 'gelu(x+b)+res' --shape 4096x4096 --shape b=4096 --dtype $dtype --quiet
+        "$KFUSE" 'tanh(x*res+b)*sigmoid(x)+0.5*res' --shape 4096x4096 --shape b=4096 --dtype $dtype --quiet
+    done
+fi
+
+if part tests; then
+    for name in cuda bench devices emit points device_ops; do
+        [ -x "$build/tests/test_$name" ] && KF_TEST_DEVICE=cuda check "$build/tests/test_$name"
+    done
+fi
+
+if part sanitize; then
+    for name in points emit; do # cuda and bench inject faults
+        [ -x "$build/tests/test_$name" ] || continue
+        KF_TEST_DEVICE=cuda check compute-sanitizer --tool memcheck --error-exitcode 9 --print-limit 5 "$build/tests/test_$name"
+    done
+    check compute-sanitizer --tool memcheck --error-exitcode 9 --print-limit 5 --target-processes all \
+        "$KFUSE" 'gelu(x+b)+res' --shape 1000x1003 --shape b=1003 --effort quick --retune --quiet
+fi
+
+title "${failed:+failed:}${failed:-all parts passed}"
+[ -z "$failed" ]

@@ -1,0 +1,17 @@
+# cutlass #458, pytorch #179494: 40 operations on 12 inputs spill registers. It works, and eager is there to compare.
+npy x.npy f32 6 1 2 3 4 5 6
+files= expression='a0 + a2 + a6 + a10'
+for i in $(seq 0 11); do files="$files a$i=x.npy"; done
+for i in $(seq 1 40); do
+    case $((i % 4)) in
+    0) expression="max($expression, a$((i % 12)))" ;;
+    1) expression="($expression + a$((i % 12)))" ;;
+    2) expression="($expression * 0.5)" ;;
+    3) expression="($expression - 0.25 * a$((i % 12)))" ;;
+    esac
+done
+tuned run "$expression" $files -o out.npy --json
+case $(npy out.npy) in 'f32 6 '*nan* | *inf*) fail "$(npy out.npy)" ;; esac
+run "$KFUSE" "$expression" --shape 6 --device "$device" --json
+expect_json cached true
+[ "$(json eager_kernels)" -gt 39 ] || fail "$(json eager_kernels) eager kernels"

@@ -1,0 +1,309 @@
+/* The hands of a device with memory of its own: kernels that the compiler emits for it from the
+ * program (Device.oracle; the names and parameters are oracle_cuda.h's). Nothing large crosses the
+ * bus. Before the device's oracle judges anything it must agree with the host's on a sample. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/oracle_cuda.h"
+#include "tuner/bench_rig.h"
+
+enum { THREADS = 256, SAMPLE = 1 << 16 };
+/* kf_expect's states. */
+enum { ORACLE_MAY_NAN = 1, ORACLE_MUST_NAN = 2, ORACLE_UNCHECKED = 8 };
+static const int64_t chunk = (int64_t)1 << 26; /* elements a launch of kf_check */
+
+/* --- making and calling the kernels */
+
+static bool compile(Rig *rig, const Ir *ir, Text *binary, Why *why) {
+    Text source = {0};
+    rig->device->oracle(&source, ir);
+    CompileUnit unit = {text_string(&source), "oracle", true};
+    Outcome outcome = rig->device->compile(&unit, &rig->setup.identity, binary, why);
+    text_free(&source);
+    return outcome == OUTCOME_OK;
+}
+
+static bool prepare(Rig *rig, Why *why) {
+    return compile(rig, rig->ir, &rig->tools, why) &&
+           (rig->rounded.ir == rig->ir || compile(rig, rig->rounded.ir, &rig->rounded_tools, why));
+}
+
+static Module *load(Rig *rig, const Text *binary, Why *why) {
+    return rig->device->load(rig->state, binary->data, binary->length, why);
+}
+
+/* Device memory of the kernels' own: the tensors' addresses, a report, and a sample's indices and
+ * results. */
+typedef struct Scratch {
+    OracleReport report;
+    uint64_t differences;
+    int64_t first;
+    int64_t index[SAMPLE];
+    double lo[SAMPLE], value[SAMPLE], hi[SAMPLE];
+    uint8_t state[SAMPLE];
+} Scratch;
+
+#define SCRATCH(rig, member) ((rig)->scratch + offsetof(Scratch, member))
+
+static bool open_hands(Rig *rig, Why *why) {
+    size_t pointers = (rig->tensor_count + 1) * sizeof(Address);
+    rig->plain.module = load(rig, &rig->tools, why);
+    if (rig->rounded.ir != rig->ir) rig->rounded.module = load(rig, &rig->rounded_tools, why);
+    return rig->plain.module && (rig->rounded.ir == rig->ir || rig->rounded.module) &&
+           rig->device->allocate(rig->state, pointers, &rig->pointers, why) &&
+           rig->device->allocate(rig->state, sizeof(Scratch), &rig->scratch, why);
+}
+
+static void close_hands(Rig *rig) {
+    if (rig->scratch) rig->device->release(rig->state, rig->scratch);
+    if (rig->pointers) rig->device->release(rig->state, rig->pointers);
+    rig->device->unload(rig->state, rig->rounded.module);
+    rig->device->unload(rig->state, rig->plain.module);
+}
+
+static Arg whole(int64_t value) {
+    return (Arg){.kind = ARG_I64, .value = {.whole = value}};
+}
+
+static Arg small(int64_t value) {
+    return (Arg){.kind = ARG_I32, .value = {.whole = value}};
+}
+
+static Arg address(Address value) {
+    return whole((int64_t)value);
+}
+
+/* Enqueues a grid for `threads` elements: its threads walk on where they are fewer. As many blocks as run at
+ * once, because each hands in a report of its own. */
+static bool call(Rig *rig, Module *module, const char *entry, Arg *args, uint32_t count,
+                 int64_t threads, Why *why) {
+    Launch launch = {.entry = entry, .alignment = 1, .args = args, .arg_count = count};
+    Run run = {.launches = {&launch, 1, 1}};
+    int64_t blocks = (threads + THREADS - 1) / THREADS, most = 8 * (int64_t)rig->setup.identity.sms;
+    launch.grid[0] = most > 0 && most < blocks ? most : blocks;
+    launch.grid[1] = launch.grid[2] = 1;
+    launch.block[0] = THREADS;
+    launch.block[1] = launch.block[2] = launch.cluster = 1;
+    return threads == 0 ||
+           rig->device->launch(rig->state, &run, &module, NULL, NULL, why) == OUTCOME_OK;
+}
+
+#define CALL(rig, module, entry, threads, why, ...)                                            \
+    call(rig, module, entry, (Arg[]){__VA_ARGS__}, sizeof((Arg[]){__VA_ARGS__}) / sizeof(Arg), \
+         threads, why)
+
+/* --- bytes */
+
+static bool fill(Rig *rig, uint32_t slot, Address storage, Why *why) {
+    const Tensor *tensor = &rig->tensors[slot];
+    return CALL(rig, rig->plain.module, "kf_fill", tensor->count, why, address(storage),
+                small(tensor->type->dtype), whole((int64_t)rig->setup.seed), small(slot), whole(0),
+                whole(tensor->count), small(rig->domain));
+}
+
+static bool poison(Rig *rig, Address to, Address golden, size_t bytes, Why *why) {
+    return CALL(rig, rig->plain.module, "kf_poison", (int64_t)bytes, why, address(to),
+                address(golden), whole((int64_t)bytes));
+}
+
+/* The complement of the complement. */
+static bool copy(Rig *rig, Address to, Address from, size_t bytes, Why *why) {
+    return poison(rig, to, from, bytes, why) && poison(rig, to, to, bytes, why);
+}
+
+static bool same_bits(Rig *rig, DType dtype, Address a, Address b, int64_t count, bool *same,
+                      Why *why) {
+    const struct {
+        uint64_t differences;
+        int64_t first;
+    } none = {0, INT64_MAX};
+    uint64_t differences = 1;
+    int64_t bytes = count * dtype_info(dtype)->bytes;
+    bool good =
+        rig->device->upload(rig->state, SCRATCH(rig, differences), &none, sizeof none, why) &&
+        CALL(rig, rig->plain.module, "kf_compare", count, why, address(a), address(b), whole(bytes),
+             small(dtype), address(SCRATCH(rig, differences)), address(SCRATCH(rig, first))) &&
+        rig->device->download(rig->state, &differences, SCRATCH(rig, differences),
+                              sizeof differences, why);
+    *same = differences == 0;
+    return good;
+}
+
+/* --- the oracle */
+
+/* The kernels' `in`, then `out`: where elements 0 lie. */
+static bool send_pointers(Rig *rig, Address output_zero, uint32_t output, Why *why) {
+    Address *list = calloc(rig->tensor_count + 1, sizeof *list);
+    if (!list) return why_set(why, "out of memory");
+    for (uint32_t i = 0; i < rig->tensor_count; i++) {
+        Address storage = i < rig->input_count && rig->first_values[i].block
+                              ? rig->first_values[i].data
+                              : rig->set0[i].data;
+        list[i] = tensor_zero(&rig->tensors[i], storage);
+    }
+    list[rig->input_count + output] = output_zero;
+    bool good =
+        rig->device->upload(rig->state, rig->pointers, list, rig->tensor_count * sizeof *list, why);
+    free(list);
+    return good;
+}
+
+static Address pointers_out(const Rig *rig) {
+    return rig->pointers + rig->input_count * sizeof(Address);
+}
+
+/* An end of an interval is the same on both sides but for what two libraries' double functions may
+ * differ by: the rounding of an end to the output's type, and a little of the interval's width. */
+static bool same_end(DType dtype, double a, double b, double width) {
+    if (a == b || (isnan(a) && isnan(b))) return true;
+    double ulp =
+        dtype_is_float(dtype) ? ldexp(fmax(fabs(a), fabs(b)), 2 - dtype_info(dtype)->precision) : 1;
+    double least = dtype_is_float(dtype)
+                       ? ldexp(4, dtype_info(dtype)->exponent_min - dtype_info(dtype)->precision)
+                       : 1;
+    return fabs(a - b) <= ulp + least + 0.01 * width;
+}
+
+static double end_value(DType dtype, const void *ends, int64_t i) {
+    Scalar value = dtype_load(dtype, (const char *)ends + i * (int64_t)dtype_info(dtype)->bytes);
+    return dtype_is_float(dtype) ? value.real : (double)value.whole;
+}
+
+/* The two oracles say the same of element `i` of a block: must be NaN, may be, is unchecked, lies between. */
+static bool same_verdict(const Expected *expected, int64_t i, double lo, double hi, uint8_t state) {
+    double low = end_value(expected->dtype, expected->lo, i);
+    double high = end_value(expected->dtype, expected->hi, i), width = fabs(high - low);
+    if (isnan(low) || state & ORACLE_MUST_NAN) return isnan(low) && state & ORACLE_MUST_NAN;
+    if (low > high || state & ORACLE_UNCHECKED) return low > high && state & ORACLE_UNCHECKED;
+    if (!isfinite(width)) width = 0;
+    return !expected->may_nan[i] == !(state & ORACLE_MAY_NAN) &&
+           same_end(expected->dtype, low, lo, width) && same_end(expected->dtype, high, hi, width);
+}
+
+typedef struct Trial {
+    int64_t index[SAMPLE];
+    double lo[SAMPLE], hi[SAMPLE];
+    uint8_t state[SAMPLE];
+} Trial;
+
+static bool ask_device(Rig *rig, Oracle *oracle, uint32_t output, Trial *trial, int64_t count,
+                       Why *why) {
+    size_t bytes = (size_t)count * sizeof(double);
+    return rig->device->upload(rig->state, SCRATCH(rig, index), trial->index, bytes, why) &&
+           CALL(rig, oracle->module, "kf_expect", count, why, address(rig->pointers), small(output),
+                address(SCRATCH(rig, index)), whole(count), address(SCRATCH(rig, lo)),
+                address(SCRATCH(rig, value)), address(SCRATCH(rig, hi)),
+                address(SCRATCH(rig, state))) &&
+           rig->device->download(rig->state, trial->lo, SCRATCH(rig, lo), bytes, why) &&
+           rig->device->download(rig->state, trial->hi, SCRATCH(rig, hi), bytes, why) &&
+           rig->device->download(rig->state, trial->state, SCRATCH(rig, state), (size_t)count, why);
+}
+
+/* The share of a spread sample on which the oracles differ; negative: it could not be had. */
+static double quarrel_share(Rig *rig, Oracle *oracle, uint32_t output, Trial *trial, Why *why) {
+    int64_t all = type_count(rig_output(rig, output)->type), count = all < SAMPLE ? all : SAMPLE,
+            quarrels = 0;
+    Eval *eval = rig_eval(rig, oracle, why);
+    for (int64_t i = 0; i < count; i++) trial->index[i] = all / count * i + i % (all / count);
+    if (!eval || !ask_device(rig, oracle, output, trial, count, why)) return -1;
+    for (int64_t at = 0; at < count; at += EVAL_BLOCK) {
+        int64_t block = count - at < EVAL_BLOCK ? count - at : EVAL_BLOCK;
+        const Expected *expected = eval_gather(eval, 0, output, trial->index + at, block);
+        for (int64_t k = 0; k < block; k++)
+            quarrels += !same_verdict(expected, k, trial->lo[at + k], trial->hi[at + k],
+                                      trial->state[at + k]);
+    }
+    return count ? (double)quarrels / (double)count : 0;
+}
+
+/* A comparison that rounding decides may fall either way on few elements: one in a thousand. */
+static bool trust(Rig *rig, Oracle *oracle, Why *why) {
+    BenchReport *report = &rig->report;
+    if (oracle->tried || rig->ir->compute == DT_F64) return true;
+    Trial *trial = malloc(sizeof *trial);
+    if (!trial) return why_set(why, "out of memory");
+    oracle->tried = oracle->trusted = true;
+    for (uint32_t o = 0; o < rig_output_count(rig) && oracle->trusted; o++) {
+        double share = quarrel_share(rig, oracle, o, trial, why);
+        if (share < 0) break;
+        oracle->trusted = share <= 0.001;
+        if (!oracle->trusted)
+            snprintf(report->self_test_message, sizeof report->self_test_message,
+                     "the device's oracle differs from the host's on %.3g %% of a sample: a sample "
+                     "is judged",
+                     100 * share);
+    }
+    free(trial);
+    return true;
+}
+
+/* A place that was never set is INT64_MAX there, -1 here. */
+static int64_t place_of(int64_t at) {
+    return at == INT64_MAX ? -1 : at;
+}
+
+static void read_report(const OracleReport *report, Check *check) {
+    check->checked = (int64_t)report->checked;
+    check->unchecked = (int64_t)report->unchecked;
+    check->ambiguous = (int64_t)report->ambiguous;
+    check->wrong = (int64_t)report->wrong;
+    check->first_wrong = place_of(report->first_wrong);
+    check->worst_bound = fmax(report->worst_bound, 0);
+    check->worst_bound_at = place_of(report->worst_bound_at);
+    check->worst_ulp = fmax(report->worst_ulp, 0);
+    check->worst_ulp_at = place_of(report->worst_ulp_at);
+}
+
+static bool check_here(Rig *rig, Oracle *oracle, uint32_t output, Check *check, Why *why) {
+    OracleReport report = {.first_wrong = INT64_MAX,
+                           .worst_bound = -1,
+                           .worst_ulp = -1,
+                           .worst_bound_at = INT64_MAX,
+                           .worst_ulp_at = INT64_MAX};
+    int64_t count = type_count(rig_output(rig, output)->type);
+    bool good = rig->device->upload(rig->state, SCRATCH(rig, report), &report, sizeof report, why);
+    for (int64_t at = 0; at < count && good; at += chunk) {
+        int64_t part = count - at < chunk ? count - at : chunk;
+        good = CALL(rig, oracle->module, "kf_check", part, why, address(rig->pointers),
+                    address(pointers_out(rig)), small(output), whole(at), whole(part),
+                    address(SCRATCH(rig, report)));
+    }
+    if (good)
+        good = rig->device->download(rig->state, &report, SCRATCH(rig, report), sizeof report, why);
+    if (good) read_report(&report, check);
+    return good;
+}
+
+/* For f64 programs, whose oracle needs long double, and where the device's is not trusted. */
+static bool check_on_host(Rig *rig, Oracle *oracle, uint32_t output, Address zero, Check *check,
+                          Why *why) {
+    const Tensor *tensor = rig_output(rig, output);
+    Address storage = zero - (Address)tensor->first * tensor->size;
+    uint8_t *bytes = malloc(tensor_bytes(tensor) + 1);
+    if (!bytes) return why_set(why, "the output does not fit in the host's memory");
+    bool good = rig->device->download(rig->state, bytes, storage, tensor_bytes(tensor), why) &&
+                hands_host.check(rig, oracle, output,
+                                 tensor_zero(tensor, (Address)(uintptr_t)bytes), check, why);
+    free(bytes);
+    return good;
+}
+
+static bool check_output(Rig *rig, Oracle *oracle, uint32_t output, Address zero, Check *check,
+                         Why *why) {
+    if (!send_pointers(rig, zero, output, why) || !trust(rig, oracle, why)) return false;
+    if (!oracle->trusted) return check_on_host(rig, oracle, output, zero, check, why);
+    return check_here(rig, oracle, output, check, why);
+}
+
+const Hands hands_device = {
+    .prepare = prepare,
+    .open = open_hands,
+    .close = close_hands,
+    .fill = fill,
+    .copy = copy,
+    .poison = poison,
+    .same = same_bits,
+    .check = check_output,
+};
