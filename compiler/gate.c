@@ -248,7 +248,8 @@ static bool mutate_output(const Edge *edge, uint32_t output, uint8_t *image, Mut
     uint8_t *dense = arena_alloc(scratch, (size_t)expected->count * dtype_info(expected->dtype)->bytes);
     bool changed = false;
     image_gather(edge, image, output, dense);
-    int64_t from = mutant == MUTANT_ONE ? expected->count / 2 : expected->count - 1;
+    int64_t from = mutant == MUTANT_ONE ? (expected->count - 1) / 2 : expected->count - 1;
+    if (expected->count == 0) from = -1;
     for (int64_t at = from; at >= 0 && (!changed || mutant == MUTANT_WHOLE); at--)
         changed |= mutate(expected, dense, at);
     image_scatter(edge, image, output, dense);

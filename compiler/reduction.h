@@ -136,6 +136,11 @@ KF_FN void sum_add_real(Sum *sum, int op, Interval a, int pass, KfReal mean) {
 
 /* --- what a row comes to */
 
+/* A sum that is zero may have either sign: it matters what it started from. */
+KF_FN Interval sum_signed(KfCompute low, KfReal v, KfCompute high, int nan) {
+    return interval_make(low == 0 ? (KfCompute)-0.0f : low, v, high == 0 ? (KfCompute)0 : high, nan);
+}
+
 /* A value in [lo - error, hi + error]; ends are infinite where parts overflow. */
 KF_FN Interval sum_bounded(const Sum *sum, KfReal lo, KfReal v, KfReal hi, KfReal error) {
     int over = sum->above > (KfReal)KF_LARGEST || sum->may_plus;
@@ -144,7 +149,7 @@ KF_FN Interval sum_bounded(const Sum *sum, KfReal lo, KfReal v, KfReal hi, KfRea
     if (sum->must_nan || (sum->must_plus && sum->must_minus)) return interval_nan();
     if (sum->must_plus && !under) low = KF_HUGE;
     if (sum->must_minus && !over) high = -KF_HUGE;
-    return interval_make(low, v, high, sum->may_nan || (over && under) ? NAN_MAY : NAN_NEVER);
+    return sum_signed(low, v, high, sum->may_nan || (over && under) ? NAN_MAY : NAN_NEVER);
 }
 
 KF_FN KfReal sum_error(const Sum *sum) {
@@ -237,8 +242,8 @@ KF_FN Interval product_real(KfReal v, KfReal size, KfReal radius, int64_t depth,
     /* An infinity, unless finite products overflow to the other one. */
     if (size == (KfReal)KF_HUGE) return interval_make((KfCompute)v, v, (KfCompute)v, NAN_MAY);
     if (size > (KfReal)KF_LARGEST) return interval_make(-KF_HUGE, v, KF_HUGE, NAN_MAY);
-    return interval_make((KfCompute)(v - radius - error), v, (KfCompute)(v + radius + error),
-                         may_nan ? NAN_MAY : NAN_NEVER);
+    return sum_signed((KfCompute)(v - radius - error), v, (KfCompute)(v + radius + error),
+                      may_nan ? NAN_MAY : NAN_NEVER);
 }
 
 #endif
