@@ -56,7 +56,7 @@ if part large; then
 fi
 
 if part tests; then
-    for name in cuda bench devices emit points device_ops; do
+    for name in cuda bench devices emit points device_ops ops_values; do
         [ -x "$build/tests/test_$name" ] && KF_TEST_DEVICE=cuda check "$build/tests/test_$name"
     done
 fi
