@@ -19,7 +19,7 @@ expect_json cached true
 
 # --trials, --strategy, --seed, --jobs
 for strategy in grid random auto; do
-    run "$KFUSE" "$problem" --shape 50x51 --exact --device "$device" --strategy $strategy --trials 3 --seed 7 --jobs 1 --budget 9 --json --quiet --retune
+    run "$KFUSE" "$problem" --shape 50x51 --exact --device "$device" --strategy $strategy --trials 3 --seed 7 --jobs 1 --budget 4 --json --quiet --retune
     expect_status 0
     expect_json candidates 3
 done
