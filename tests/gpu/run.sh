@@ -3,6 +3,7 @@
 #   tests      the unit programs that look for a GPU, and the command line's tests
 #   sanitize   compute-sanitizer memcheck over those that inject no faults
 #   programs   three expressions in f32 and bf16: time, roof, speed-up
+#   large      arrays whose byte offsets need 64 bits
 #   start      wall time of a first run (new process, empty store), and of one that the store answers
 # BUILD names the build folder (default build/release). Times are of this machine; they decide nothing here.
 set -u
@@ -47,6 +48,11 @@ if part programs; then
         "$KFUSE" 'gelu(x+b)+res' --shape 4096x4096 --shape b=4096 --dtype $dtype --quiet
         "$KFUSE" 'tanh(x*res+b)*sigmoid(x)+0.5*res' --shape 4096x4096 --shape b=4096 --dtype $dtype --quiet
     done
+fi
+
+if part large; then
+    check "$KFUSE" 'relu(x)' --shape 2147483656 --dtype f16 --effort quick --trials 3 --retune --quiet
+    check "$KFUSE" 'x + b' --shape 65536x16392 --shape b=16392 --effort quick --trials 3 --retune --quiet
 fi
 
 if part tests; then
