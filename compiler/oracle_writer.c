@@ -15,13 +15,17 @@ const char *writer_type(DType type) {
 
 static void write_operand(const Writer *w, const BlockStep *step, uint32_t i) {
     uint32_t slot = step->arg[i];
-    if (w->table) text_printf(w->out, "%s[s.arg[%u]]", w->whole[slot] ? "w" : "r", i);
-    else text_printf(w->out, "v%u", w->variable[slot]);
+    if (w->table)
+        text_printf(w->out, "%s[s.arg[%u]]", w->whole[slot] ? "w" : "r", i);
+    else
+        text_printf(w->out, "v%u", w->variable[slot]);
 }
 
 static void write_result(const Writer *w, const BlockStep *step) {
-    if (w->table) text_printf(w->out, "%s[s.out]", is_whole(step->type) ? "w" : "r");
-    else text_printf(w->out, "v%u", w->variable[step->out]);
+    if (w->table)
+        text_printf(w->out, "%s[s.out]", is_whole(step->type) ? "w" : "r");
+    else
+        text_printf(w->out, "v%u", w->variable[step->out]);
 }
 
 /* "Interval v3 = ": the step's value from here on. */
@@ -45,11 +49,15 @@ static uint32_t float_bits(double real) {
 
 static void write_constant(Writer *w, const ConeStep *step) {
     bool whole = is_whole(step->apply.type);
-    if (w->table) text_add(w->out, whole ? "whole_point(s.constant)" : "interval_point(float_of_bits((uint32_t)s.constant))");
-    else if (whole) text_printf(w->out, "whole_point((int64_t)%lluull)", (unsigned long long)step->constant.whole);
+    if (w->table)
+        text_add(w->out, whole ? "whole_point(s.constant)"
+                               : "interval_point(float_of_bits((uint32_t)s.constant))");
+    else if (whole)
+        text_printf(w->out, "whole_point((int64_t)%lluull)",
+                    (unsigned long long)step->constant.whole);
     else
-        text_printf(w->out, "interval_point(float_of_bits(0x%08xu)) /* %.9g */", float_bits(step->constant.real),
-                    step->constant.real);
+        text_printf(w->out, "interval_point(float_of_bits(0x%08xu)) /* %.9g */",
+                    float_bits(step->constant.real), step->constant.real);
 }
 
 /* The offset of element `i` under the strides of a view, from the coordinates c0 … */
@@ -73,9 +81,10 @@ void writer_load(Text *out, const Machine *machine, Value base, const char *offs
     const char *kind = is_whole(node->type.dtype) ? "whole" : "real";
     const char *point = is_whole(node->type.dtype) ? "whole_point" : "interval_point";
     if (writer_is_stored(machine, base))
-        text_printf(out, "%s(storage_load_%s(%d, in[%u], %s))", point, kind, (int)node->type.dtype, node->index,
-                    offset);
-    else text_printf(out, "value_%u(in, %s)", base, offset);
+        text_printf(out, "%s(storage_load_%s(%d, in[%u], %s))", point, kind, (int)node->type.dtype,
+                    node->index, offset);
+    else
+        text_printf(out, "value_%u(in, %s)", base, offset);
 }
 
 static void write_view(Writer *w, const Cone *cone, const ConeStep *step, uint32_t variable) {
@@ -102,10 +111,14 @@ static bool is_comparison(Primitive primitive) {
 
 /* GT and GE are LT and LE of swapped operands, NE is not EQ. */
 static void write_comparison(Writer *w, const BlockStep *step, Primitive primitive, bool whole) {
-    bool less = primitive == P_LT || primitive == P_GT, swapped = primitive == P_GT || primitive == P_GE;
+    bool less = primitive == P_LT || primitive == P_GT,
+         swapped = primitive == P_GT || primitive == P_GE;
     bool equal = primitive == P_EQ || primitive == P_NE;
-    text_printf(w->out, "%s%s_%s(", primitive == P_NE ? "whole_not(" : "", whole ? "whole" : "interval",
-                equal ? "eq" : less ? "lt" : "le");
+    text_printf(w->out, "%s%s_%s(", primitive == P_NE ? "whole_not(" : "",
+                whole ? "whole" : "interval",
+                equal  ? "eq"
+                : less ? "lt"
+                       : "le");
     write_operand(w, step, swapped);
     text_add(w->out, ", ");
     write_operand(w, step, !swapped);
@@ -132,10 +145,13 @@ static void write_operands(Writer *w, const BlockStep *step, uint32_t count) {
 static void write_primitive(Writer *w, const BlockStep *step, Primitive primitive, bool whole) {
     const PrimitiveInfo *info = primitive_info(primitive);
     bool square = primitive == P_MUL && step->same && !whole;
-    if (square) text_add(w->out, "interval_square(");
+    if (square)
+        text_add(w->out, "interval_square(");
     else if (whole && takes_type(primitive))
         text_printf(w->out, "whole_%s(%d, ", whole_name(primitive), (int)step->type);
-    else text_printf(w->out, "%s_%s(", whole ? "whole" : "interval", whole ? whole_name(primitive) : info->name);
+    else
+        text_printf(w->out, "%s_%s(", whole ? "whole" : "interval",
+                    whole ? whole_name(primitive) : info->name);
     write_operands(w, step, square ? 1 : step->count);
     if (info->class == CLASS_FUNCTION) text_printf(w->out, ", %g", step->ulp);
     text_add(w->out, ")");
@@ -143,8 +159,11 @@ static void write_primitive(Writer *w, const BlockStep *step, Primitive primitiv
 
 static void write_cast(Writer *w, const BlockStep *step, bool from_whole) {
     bool to_whole = is_whole(step->type), plain = from_whole && step->op == IR_CONVERT;
-    if (to_whole) text_printf(w->out, from_whole ? "whole_cast(%d, " : "whole_of_interval(%d, ", (int)step->type);
-    else if (!plain) text_printf(w->out, "interval_cast(%d, ", (int)step->type);
+    if (to_whole)
+        text_printf(w->out, from_whole ? "whole_cast(%d, " : "whole_of_interval(%d, ",
+                    (int)step->type);
+    else if (!plain)
+        text_printf(w->out, "interval_cast(%d, ", (int)step->type);
     if (!to_whole && from_whole) text_add(w->out, "interval_of_whole(");
     write_operand(w, step, 0);
     text_add(w->out, to_whole || plain || !from_whole ? ")" : "))");
@@ -181,8 +200,8 @@ static void write_ambiguity(Writer *w, const BlockStep *step) {
 static void write_coordinates(Writer *w, const Cone *cone) {
     text_printf(w->out, "%sint64_t c%u = i;\n", w->pad, cone->rank - 1);
     for (uint32_t axis = cone->rank - 1; axis > 0; axis--)
-        text_printf(w->out, "%sint64_t c%u = c%u / %lldll;\n%sc%u %%= %lldll;\n", w->pad, axis - 1, axis,
-                    (long long)(cone->dim[axis] > 0 ? cone->dim[axis] : 1), w->pad, axis,
+        text_printf(w->out, "%sint64_t c%u = c%u / %lldll;\n%sc%u %%= %lldll;\n", w->pad, axis - 1,
+                    axis, (long long)(cone->dim[axis] > 0 ? cone->dim[axis] : 1), w->pad, axis,
                     (long long)(cone->dim[axis] > 0 ? cone->dim[axis] : 1));
 }
 
@@ -194,8 +213,10 @@ static void write_step(Writer *w, const Cone *cone, uint32_t i) {
     }
     Text *out = w->out, right = {0};
     w->out = &right; /* operands are named before the target takes a slot of theirs */
-    if (step->kind == CONE_APPLY) write_operation(w, &step->apply);
-    else write_constant(w, step);
+    if (step->kind == CONE_APPLY)
+        write_operation(w, &step->apply);
+    else
+        write_constant(w, step);
     w->out = out;
     write_target(w, step, i);
     text_printf(out, "%s;\n", text_string(&right));
@@ -219,7 +240,8 @@ static uint32_t find_case(Writer *w, const Cone *cone, uint32_t i, Cases *cases)
     write_step(w, cone, i);
     w->out = out;
     while (k < cases->count && strcmp(cases->data[k], text_string(&text)) != 0) k++;
-    if (k == cases->count) array_push(w->machine.arena, cases, arena_copy(w->machine.arena, text.data, text.length));
+    if (k == cases->count)
+        array_push(w->machine.arena, cases, arena_copy(w->machine.arena, text.data, text.length));
     text_free(&text);
     return k;
 }
@@ -228,9 +250,10 @@ static void write_row(Writer *w, const ConeStep *step, uint32_t number) {
     const uint32_t *arg = step->apply.arg;
     int64_t constant = 0;
     if (step->kind == CONE_CONSTANT)
-        constant = is_whole(step->apply.type) ? step->constant.whole : (int64_t)float_bits(step->constant.real);
-    text_printf(w->out, "    {%u, %u, {%u, %u, %u}, (int64_t)%lluull},\n", number, step->apply.out, arg[0], arg[1],
-                arg[2], (unsigned long long)constant);
+        constant = is_whole(step->apply.type) ? step->constant.whole
+                                              : (int64_t)float_bits(step->constant.real);
+    text_printf(w->out, "    {%u, %u, {%u, %u, %u}, (int64_t)%lluull},\n", number, step->apply.out,
+                arg[0], arg[1], arg[2], (unsigned long long)constant);
 }
 
 /* The rows, and the function that runs them. */
@@ -243,11 +266,16 @@ void writer_table(Writer *w, const Cone *cone, const char *kind, uint32_t number
     text_printf(w->out, "static __device__ const Step %s_%u_steps[] = {\n", kind, number);
     for (uint32_t i = 0; i < cone->steps.count; i++)
         write_row(w, &cone->steps.data[i], find_case(w, cone, i, &cases));
-    text_printf(w->out, "};\n\nKF_CALL void %s_%u_run(const void *const *in, int64_t i, Interval *r, Whole *w, int *doubt) {\n"
-                        "    int ambiguous = 0;\n", kind, number);
+    text_printf(w->out,
+                "};\n\nKF_CALL void %s_%u_run(const void *const *in, int64_t i, Interval *r, Whole "
+                "*w, int *doubt) {\n"
+                "    int ambiguous = 0;\n",
+                kind, number);
     w->pad = "    ";
     write_coordinates(w, cone);
-    text_printf(w->out, "    for (int at = 0; at < %u; at++) {\n        Step s = %s_%u_steps[at];\n        switch (s.what) {\n",
+    text_printf(w->out,
+                "    for (int at = 0; at < %u; at++) {\n        Step s = %s_%u_steps[at];\n        "
+                "switch (s.what) {\n",
                 cone->steps.count, kind, number);
     for (uint32_t k = 0; k < cases.count; k++)
         text_printf(w->out, "        case %u:\n%s            break;\n", k, cases.data[k]);
@@ -257,8 +285,9 @@ void writer_table(Writer *w, const Cone *cone, const char *kind, uint32_t number
 
 void writer_cone(Writer *w, const Cone *cone, const char *kind, uint32_t number, Text *root) {
     if (w->table) {
-        text_printf(w->out, "%sInterval r[%u];\n%sWhole w[%u];\n%s%s_%u_run(in, i, r, w, &ambiguous);\n", w->pad,
-                    cone->slots, w->pad, cone->slots, w->pad, kind, number);
+        text_printf(w->out,
+                    "%sInterval r[%u];\n%sWhole w[%u];\n%s%s_%u_run(in, i, r, w, &ambiguous);\n",
+                    w->pad, cone->slots, w->pad, cone->slots, w->pad, kind, number);
         text_printf(root, "%s[%u]", w->whole[cone->root] ? "w" : "r", cone->root);
         return;
     }

@@ -17,8 +17,10 @@
 static const char shim[] =
     "#define __device__\n#define __global__\n#define __shared__ static\n"
     "#define __syncthreads()\n#define __threadfence()\n"
-    "struct Dim { unsigned x; };\nstatic const Dim blockIdx = {0}, threadIdx = {0}, blockDim = {1}, gridDim = {1};\n"
-    "static unsigned atomicCAS(unsigned *p, unsigned a, unsigned b) { unsigned o = *p; if (o == a) *p = b; return o; }\n"
+    "struct Dim { unsigned x; };\nstatic const Dim blockIdx = {0}, threadIdx = {0}, blockDim = "
+    "{1}, gridDim = {1};\n"
+    "static unsigned atomicCAS(unsigned *p, unsigned a, unsigned b) { unsigned o = *p; if (o == a) "
+    "*p = b; return o; }\n"
     "static void atomicExch(unsigned *p, unsigned a) { *p = a; }\n"
     "static void atomicAdd(unsigned long long *p, unsigned long long a) { *p += a; }\n"
     "static void atomicMin(unsigned long long *p, unsigned long long a) { if (a < *p) *p = a; }\n";
@@ -45,7 +47,8 @@ static void *load_text(const char *text) {
     fprintf(file, "%s%s", shim, text);
     fclose(file);
     snprintf(command, sizeof command,
-             "g++ -std=c++17 -O1 -w -ffp-contract=off -shared -fPIC -o %s/oracle.so %s", folder, path);
+             "g++ -std=c++17 -O1 -w -ffp-contract=off -shared -fPIC -o %s/oracle.so %s", folder,
+             path);
     assert_int_equal(system(command), 0);
     snprintf(path, sizeof path, "%s/oracle.so", folder);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -71,7 +74,8 @@ static void fill_inputs(Built *built, int domain) {
 
 static Built build(const char *text, DType type, int domain) {
     InputSpec b = {.name = "b", .has_shape = true, .type = {.dtype = type, .rank = 1, .dim = {23}}};
-    LowerOptions options = {.has_shape = true, .plain = {.dtype = type, .rank = 2, .dim = {23, 23}}, .inputs = &b};
+    LowerOptions options = {
+        .has_shape = true, .plain = {.dtype = type, .rank = 2, .dim = {23, 23}}, .inputs = &b};
     Built built = {.arena = arena_open()};
     Text source = {0};
     options.input_count = strchr(text, 'b') != NULL && strstr(text, "abs") == NULL;
@@ -109,9 +113,11 @@ enum { MAY_NAN = 1, MUST_NAN = 2, AMBIGUOUS = 4, UNCHECKED = 8 };
 
 /* kf_expect against the host's intervals; `exact`: bit for bit. */
 static void expects_the_same(Built *built, Eval *eval, bool exact) {
-    void (*expect)(void *const *, uint32_t, const int64_t *, int64_t, double *, double *, double *, uint8_t *);
+    void (*expect)(void *const *, uint32_t, const int64_t *, int64_t, double *, double *, double *,
+                   uint8_t *);
     int64_t *index = arena_array(built->arena, int64_t, built->count), ambiguous = 0;
-    double *lo = arena_array(built->arena, double, built->count), *hi = arena_array(built->arena, double, built->count);
+    double *lo = arena_array(built->arena, double, built->count),
+           *hi = arena_array(built->arena, double, built->count);
     double *value = arena_array(built->arena, double, built->count);
     uint8_t *state = arena_alloc(built->arena, (size_t)built->count);
     *(void **)&expect = symbol(built, "kf_expect");
@@ -119,7 +125,8 @@ static void expects_the_same(Built *built, Eval *eval, bool exact) {
     expect(built->in, 0, index, built->count, lo, value, hi, state);
     const Expected *expected = eval_gather(eval, 0, 0, index, built->count);
     for (int64_t i = 0; i < built->count; i++) {
-        double low = end_at(expected->dtype, expected->lo, i), high = end_at(expected->dtype, expected->hi, i);
+        double low = end_at(expected->dtype, expected->lo, i),
+               high = end_at(expected->dtype, expected->hi, i);
         ambiguous += (state[i] & AMBIGUOUS) != 0;
         assert_int_equal((state[i] & UNCHECKED) != 0, low > high);
         if (low > high) continue;
@@ -154,10 +161,14 @@ static void checks_the_same(Built *built, Eval *eval) {
         assert_int_equal(report.wrong, check.wrong);
         assert_int_equal(report.checked, check.checked);
         assert_int_equal(report.unchecked, check.unchecked);
-        assert_int_equal(report.first_wrong == INT64_MAX ? -1 : report.first_wrong, check.first_wrong);
-        bool known = check.unchecked == 0; /* else the changed element may be one that is not checked */
-        assert_true(!wrong || !known ? check.wrong <= wrong : check.wrong == 1 && check.first_wrong == at);
-        if (check.worst_ulp_at >= 0) assert_true(fabs(report.worst_ulp - check.worst_ulp) <= 1e-3 * check.worst_ulp);
+        assert_int_equal(report.first_wrong == INT64_MAX ? -1 : report.first_wrong,
+                         check.first_wrong);
+        bool known =
+            check.unchecked == 0; /* else the changed element may be one that is not checked */
+        assert_true(!wrong || !known ? check.wrong <= wrong
+                                     : check.wrong == 1 && check.first_wrong == at);
+        if (check.worst_ulp_at >= 0)
+            assert_true(fabs(report.worst_ulp - check.worst_ulp) <= 1e-3 * check.worst_ulp);
     }
 }
 
@@ -181,7 +192,8 @@ static void both_oracles_agree(void **unused) {
         {"tanh(x * y + b) * sigmoid(x) + 0.5 * y", DT_BF16, false},
         {"sin(x) + cos(y) ** 3 + atan2(x, y) + log1p(exp(x)) + x ** y", DT_F32, false},
         {"exp(x - max(x)) / sum(exp(x - max(x)))", DT_F32, false},
-        {"(x - mean(x)) / sqrt(var(x) + 1e-5) * b + sum(y, axis=0) + prod(y, axis=all)", DT_F32, false},
+        {"(x - mean(x)) / sqrt(var(x) + 1e-5) * b + sum(y, axis=0) + prod(y, axis=all)", DT_F32,
+         false},
         {"relu(x @ (y + 1).T) + b", DT_F32, false},
         {"x @ y + sum(x)", DT_I32, true},
     };
@@ -203,7 +215,12 @@ static void long_programs_agree(void **unused) {
     (void)unused;
     if (!have_compiler()) skip();
     text_add(&text, "x");
-    for (int i = 1; i < 300; i++) text_printf(&text, i % 3 == 0 ? " + x * %d.5" : i % 3 == 1 ? " + y / %d" : " - max(b, %d)", i);
+    for (int i = 1; i < 300; i++)
+        text_printf(&text,
+                    i % 3 == 0   ? " + x * %d.5"
+                    : i % 3 == 1 ? " + y / %d"
+                                 : " - max(b, %d)",
+                    i);
     text_add(&text, " + exp(-x * x)");
     Built built = build(text_string(&text), DT_F32, 0);
     Eval *eval = eval_open(built.ir, (const void *const *)built.in, ACCURACY_CUDA, NULL);
@@ -253,9 +270,15 @@ static void nvrtc_takes_every_program(void **unused) {
         const char *text;
         DType type;
     } cases[] = {
-        {"gelu(x + b) + y", DT_BF16}, {"x + y", DT_F64}, {"x // y + x % y", DT_I64}, {"(x + 1).T * y < b", DT_F16},
-        {"exp(x - max(x)) / sum(exp(x - max(x))) + var(x) + prod(x) + min(x)", DT_F32}, {"x @ y.T + b", DT_F16},
-        {"x ** y + atan2(x, y) + hypot(x, y) + sin(x) + tan(x) + fmod(x, y) + copysign(x, y) + fmax(x, y)", DT_F32},
+        {"gelu(x + b) + y", DT_BF16},
+        {"x + y", DT_F64},
+        {"x // y + x % y", DT_I64},
+        {"(x + 1).T * y < b", DT_F16},
+        {"exp(x - max(x)) / sum(exp(x - max(x))) + var(x) + prod(x) + min(x)", DT_F32},
+        {"x @ y.T + b", DT_F16},
+        {"x ** y + atan2(x, y) + hypot(x, y) + sin(x) + tan(x) + fmod(x, y) + copysign(x, y) + "
+         "fmax(x, y)",
+         DT_F32},
     };
     const Device *cuda = device_find("cuda");
     Why why;
@@ -263,8 +286,11 @@ static void nvrtc_takes_every_program(void **unused) {
     if (cuda == NULL || !cuda->warm(&why)) skip();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Arena *arena = arena_open();
-        InputSpec b = {.name = "b", .has_shape = true, .type = {.dtype = cases[i].type, .rank = 1, .dim = {16}}};
-        LowerOptions options = {.has_shape = true, .plain = {.dtype = cases[i].type, .rank = 2, .dim = {16, 16}}};
+        InputSpec b = {.name = "b",
+                       .has_shape = true,
+                       .type = {.dtype = cases[i].type, .rank = 1, .dim = {16}}};
+        LowerOptions options = {.has_shape = true,
+                                .plain = {.dtype = cases[i].type, .rank = 2, .dim = {16, 16}}};
         options.inputs = &b;
         options.input_count = strstr(cases[i].text, " b") != NULL;
         Ir *ir = lowered(arena, cases[i].text, &options);
