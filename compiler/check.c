@@ -37,8 +37,8 @@ static bool is_right(double x, double lo, double hi, bool may_nan) {
     return both_nan || unchecked || (inside && x == x);
 }
 
-static int64_t count_wrong(const double *x, const double *lo, const double *hi, const uint8_t *may_nan,
-                           int64_t count) {
+static int64_t count_wrong(const double *x, const double *lo, const double *hi,
+                           const uint8_t *may_nan, int64_t count) {
     int64_t wrong = 0;
     for (int64_t i = 0; i < count; i++) wrong += !is_right(x[i], lo[i], hi[i], may_nan[i] != 0);
     return wrong;
@@ -62,14 +62,15 @@ static void note_worst(double *worst, int64_t *worst_at, double figure, int64_t 
 
 /* Distance from the value: as a fraction of its bound on that side (half an ulp of storage more, because the
  * ends are rounded), and in ulp where that says something. */
-static void measure(DType type, double x, double value, double lo, double hi, int64_t element, Check *check) {
+static void measure(DType type, double x, double value, double lo, double hi, int64_t element,
+                    Check *check) {
     double error = fabs(x - value), bound = x > value ? hi - value : value - lo;
-    double ulp = storage_ulp((int)type, value), wide = (hi - value > value - lo ? hi - value : value - lo) / ulp;
+    double ulp = storage_ulp((int)type, value),
+           wide = (hi - value > value - lo ? hi - value : value - lo) / ulp;
     if (!(error - error == 0) || lo > hi) return; /* not finite, unchecked */
     double fraction = lo == hi ? 0 : error / (bound + ulp / 2);
     note_worst(&check->worst_bound, &check->worst_bound_at, fraction, element);
-    if (!(wide >= WIDE))
-        note_worst(&check->worst_ulp, &check->worst_ulp_at, error / ulp, element);
+    if (!(wide >= WIDE)) note_worst(&check->worst_ulp, &check->worst_ulp_at, error / ulp, element);
 }
 
 /* A line of floating elements, unpacked. */
@@ -83,12 +84,14 @@ typedef struct Line {
 
 /* Whether any element's figure may be above the worst so far: the same as measure, without divisions. */
 static bool any_worse(const Line *line, const Check *check) {
-    double worst_bound = check->worst_bound, worst_ulp = check->worst_ulp, least = storage_least((int)line->type);
+    double worst_bound = check->worst_bound, worst_ulp = check->worst_ulp,
+           least = storage_least((int)line->type);
     double drop = storage_ulp((int)line->type, 1);
     bool any = false;
     for (int64_t i = 0; i < line->count; i++) {
         double value = line->value[i], error = fabs(line->x[i] - value), up = line->hi[i] - value;
-        double down = value - line->lo[i], side = line->x[i] > value ? up : down, wide = up > down ? up : down;
+        double down = value - line->lo[i], side = line->x[i] > value ? up : down,
+               wide = up > down ? up : down;
         double ulp = power_below(value, least) * drop;
         any |= (line->lo[i] < line->hi[i]) & (error > worst_bound * (side + ulp / 2));
         any |= (error > worst_ulp * ulp) & !(wide >= WIDE * ulp);
@@ -99,11 +102,12 @@ static bool any_worse(const Line *line, const Check *check) {
 static void measure_line(const Line *line, Check *check) {
     if (check->worst_bound_at >= 0 && check->worst_ulp_at >= 0 && !any_worse(line, check)) return;
     for (int64_t i = 0; i < line->count; i++)
-        measure(line->type, line->x[i], line->value[i], line->lo[i], line->hi[i], line->first + i, check);
+        measure(line->type, line->x[i], line->value[i], line->lo[i], line->hi[i], line->first + i,
+                check);
 }
 
-static void check_floats(const Expected *expected, const void *out, int64_t at, int64_t count, int64_t first,
-                         Check *check) {
+static void check_floats(const Expected *expected, const void *out, int64_t at, int64_t count,
+                         int64_t first, Check *check) {
     Line line = {.type = expected->dtype, .count = count, .first = first + at};
     line.value = expected->value + at;
     line.may_nan = expected->may_nan + at;
@@ -116,17 +120,21 @@ static void check_floats(const Expected *expected, const void *out, int64_t at, 
     check->unchecked += unchecked;
     check->checked += count - unchecked;
     for (int64_t i = 0; wrong > 0 && i < count; i++)
-        if (!is_right(line.x[i], line.lo[i], line.hi[i], line.may_nan[i] != 0)) note_wrong(check, line.first + i);
-    bool equal = expected->exact && wrong == 0 && memcmp(line.x, line.value, (size_t)count * sizeof(double)) == 0;
+        if (!is_right(line.x[i], line.lo[i], line.hi[i], line.may_nan[i] != 0))
+            note_wrong(check, line.first + i);
+    bool equal = expected->exact && wrong == 0 &&
+                 memcmp(line.x, line.value, (size_t)count * sizeof(double)) == 0;
     if (equal && check->worst_ulp_at >= 0) return;
     measure_line(&line, check);
 }
 
-static void check_wholes(const Expected *expected, const void *out, int64_t at, int64_t count, int64_t first,
-                         Check *check) {
-    int type = expected->dtype == DT_BOOL ? DT_U8 : (int)expected->dtype; /* a bool's bytes are 0 and 1 */
+static void check_wholes(const Expected *expected, const void *out, int64_t at, int64_t count,
+                         int64_t first, Check *check) {
+    int type =
+        expected->dtype == DT_BOOL ? DT_U8 : (int)expected->dtype; /* a bool's bytes are 0 and 1 */
     for (int64_t i = at; i < at + count; i++) {
-        int64_t lo = storage_load_whole(type, expected->lo, i), hi = storage_load_whole(type, expected->hi, i);
+        int64_t lo = storage_load_whole(type, expected->lo, i),
+                hi = storage_load_whole(type, expected->hi, i);
         int64_t x = storage_load_whole(type, out, i);
         bool unchecked = lo > hi, right = unchecked || (lo <= x && x <= hi);
         check->unchecked += unchecked;
@@ -140,8 +148,10 @@ void check_block(const Expected *expected, const void *out, int64_t first, Check
     check->ambiguous += expected->ambiguous;
     for (int64_t at = 0; at < expected->count; at += LINE) {
         int64_t count = expected->count - at < LINE ? expected->count - at : LINE;
-        if (dtype_is_float(expected->dtype)) check_floats(expected, out, at, count, first, check);
-        else check_wholes(expected, out, at, count, first, check);
+        if (dtype_is_float(expected->dtype))
+            check_floats(expected, out, at, count, first, check);
+        else
+            check_wholes(expected, out, at, count, first, check);
     }
 }
 
@@ -155,6 +165,7 @@ void check_merge(Check *into, const Check *other) {
     into->ambiguous += other->ambiguous;
     into->wrong += other->wrong;
     if (other->first_wrong >= 0) note_wrong(into, other->first_wrong);
-    merge_worst(&into->worst_bound, &into->worst_bound_at, other->worst_bound, other->worst_bound_at);
+    merge_worst(&into->worst_bound, &into->worst_bound_at, other->worst_bound,
+                other->worst_bound_at);
     merge_worst(&into->worst_ulp, &into->worst_ulp_at, other->worst_ulp, other->worst_ulp_at);
 }

@@ -23,7 +23,8 @@ static bool expected_open(Expected *expected) {
     expected->hi = lines(sizeof(int64_t));
     expected->value = lines(sizeof(double));
     expected->may_nan = lines(1);
-    return expected->lo != NULL && expected->hi != NULL && expected->value != NULL && expected->may_nan != NULL;
+    return expected->lo != NULL && expected->hi != NULL && expected->value != NULL &&
+           expected->may_nan != NULL;
 }
 
 static bool cones_open(Eval *eval) {
@@ -31,7 +32,8 @@ static bool cones_open(Eval *eval) {
     eval->cones = arena_array(eval->machine.arena, Cone *, ir->outputs.count);
     for (uint32_t i = 0; i < ir->outputs.count; i++) {
         const IrOutput *output = &ir->outputs.data[i];
-        eval->cones[i] = cone_open(&eval->machine, machine_output(&eval->machine, i), &output->type);
+        eval->cones[i] =
+            cone_open(&eval->machine, machine_output(&eval->machine, i), &output->type);
         if (eval->cones[i] == NULL) return false;
     }
     return true;
@@ -49,7 +51,8 @@ static bool threads_open(Eval *eval, Team *team) {
     return true;
 }
 
-static Eval *open_as(const Ir *ir, const void *const *inputs, Accuracy accuracy, Team *team, bool chain) {
+static Eval *open_as(const Ir *ir, const void *const *inputs, Accuracy accuracy, Team *team,
+                     bool chain) {
     Arena *arena = arena_open();
     Eval *eval = arena_new(arena, Eval);
     Machine *machine = &eval->machine;
@@ -95,8 +98,10 @@ static const Expected *run(Eval *eval, int thread, uint32_t output, Wanted wante
         const Block *root = cone_run(cone, thread, wanted);
         eval->machine.kernel->finish(root, wanted.count, expected, at);
         expected->ambiguous += count_set(cone_ambiguous(cone, thread), wanted.count);
-        if (wanted.list != NULL) wanted.list += wanted.count;
-        else wanted.begin += wanted.count;
+        if (wanted.list != NULL)
+            wanted.list += wanted.count;
+        else
+            wanted.begin += wanted.count;
     }
     return expected;
 }
@@ -105,7 +110,8 @@ const Expected *eval_range(Eval *eval, int thread, uint32_t output, int64_t begi
     return run(eval, thread, output, (Wanted){.begin = begin, .stride = 1, .count = count});
 }
 
-const Expected *eval_gather(Eval *eval, int thread, uint32_t output, const int64_t *index, int64_t count) {
+const Expected *eval_gather(Eval *eval, int thread, uint32_t output, const int64_t *index,
+                            int64_t count) {
     return run(eval, thread, output, (Wanted){.list = index, .count = count});
 }
 
@@ -114,7 +120,8 @@ static void store_range(Eval *eval, uint32_t output, int64_t begin, int64_t coun
     DType type = eval->machine.ir->outputs.data[output].type.dtype;
     for (int64_t at = 0; at < count; at += cone->step) {
         int64_t n = count - at < cone->step ? count - at : cone->step;
-        eval->machine.kernel->store(cone_run(cone, 0, (Wanted){begin + at, 1, NULL, n}), n, type, out, at);
+        eval->machine.kernel->store(cone_run(cone, 0, (Wanted){begin + at, 1, NULL, n}), n, type,
+                                    out, at);
     }
 }
 

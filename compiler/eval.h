@@ -41,7 +41,8 @@ void eval_close(Eval *eval);
 enum { EVAL_BLOCK = 4096 };
 const Expected *eval_range(Eval *eval, int thread, uint32_t output, int64_t begin, int64_t count);
 /* The same for listed elements. */
-const Expected *eval_gather(Eval *eval, int thread, uint32_t output, const int64_t *index, int64_t count);
+const Expected *eval_gather(Eval *eval, int thread, uint32_t output, const int64_t *index,
+                            int64_t count);
 
 /* Plain evaluation: output `output` rounded to its type into `out` (row-major); what `eval.test` shows and
  * the three-line tests compare. */
@@ -53,10 +54,10 @@ void eval_chain(Eval *eval, uint32_t output, int64_t begin, int64_t count, void 
 /* What comparing gave. Add up with check_merge. */
 typedef struct Check {
     int64_t checked, unchecked, ambiguous, wrong;
-    int64_t first_wrong;     /* element of the first wrong one, or -1 */
-    double worst_bound;      /* largest |out - value| over its bound (1 is the edge) */
+    int64_t first_wrong; /* element of the first wrong one, or -1 */
+    double worst_bound;  /* largest |out - value| over its bound (1 is the edge) */
     int64_t worst_bound_at;
-    double worst_ulp;        /* over elements whose bound is under 8 ulp */
+    double worst_ulp; /* over elements whose bound is under 8 ulp */
     int64_t worst_ulp_at;
 } Check;
 

@@ -7,7 +7,8 @@
 
 /* Elements are numbers of the compute type, or int64. */
 typedef struct Block {
-    bool point;    /* every element is one number or must be NaN: it stands in lo, the others mean nothing */
+    bool
+        point; /* every element is one number or must be NaN: it stands in lo, the others mean nothing */
     bool whole;    /* integers and bools */
     void *lo, *hi; /* compute type or int64 */
     void *v;       /* real carrier or int64 */
@@ -34,11 +35,13 @@ typedef struct BlockKernel {
     size_t compute, real; /* bytes of an element */
     /* slots[step->out] = op(slots[arg]…). `chain`: as the compute type's eager chain, no intervals.
      * ambiguous[i] is set where a comparison could go either way. */
-    void (*apply)(const BlockStep *step, Block *slots, int64_t count, bool chain, uint8_t *ambiguous);
+    void (*apply)(const BlockStep *step, Block *slots, int64_t count, bool chain,
+                  uint8_t *ambiguous);
     /* out[at + i] = element `offset + i * stride` of a stored array; of a block. */
-    void (*load)(Block *out, int64_t at, DType type, const void *base, int64_t offset, int64_t stride,
+    void (*load)(Block *out, int64_t at, DType type, const void *base, int64_t offset,
+                 int64_t stride, int64_t count);
+    void (*copy)(Block *out, int64_t at, const Block *from, int64_t offset, int64_t stride,
                  int64_t count);
-    void (*copy)(Block *out, int64_t at, const Block *from, int64_t offset, int64_t stride, int64_t count);
     /* Writes all of an element, point or not; then `settle` looks whether all are points. */
     void (*expand)(Block *out, int64_t at, const Block *from, int64_t count);
     void (*settle)(Block *out, int64_t count);
@@ -51,14 +54,16 @@ typedef struct BlockKernel {
      * pass about the mean of the first, and in a chain a third. */
     size_t sum_bytes;
     void (*clear)(void *sum);
-    void (*reduce)(void *sum, int op, DType type, const Block *block, int64_t count, const void *before, int pass,
-                   bool chain);
+    void (*reduce)(void *sum, int op, DType type, const Block *block, int64_t count,
+                   const void *before, int pass, bool chain);
     void (*next_pass)(void *before, const void *sum, int pass);
     void (*merge)(void *sum, int op, DType type, const void *other);
-    void (*reduced)(Block *out, int64_t at, const void *sum, const void *before, int op, DType type, bool chain);
+    void (*reduced)(Block *out, int64_t at, const void *sum, const void *before, int op, DType type,
+                    bool chain);
 
     /* products[j] += a[k] * b[j]; what they come to after `depth` steps. */
-    void (*multiply)(Products *products, const Block *a, int64_t k, const Block *b, int64_t count, bool chain);
+    void (*multiply)(Products *products, const Block *a, int64_t k, const Block *b, int64_t count,
+                     bool chain);
     void (*multiplied)(Block *out, int64_t at, const Products *products, DType type, int64_t depth,
                        int64_t count, bool chain);
     bool (*has_fractions)(const Block *block, int64_t count);

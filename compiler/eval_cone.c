@@ -10,7 +10,8 @@ static const size_t CACHE_SHARE = 4 << 20; /* bytes of blocks that a thread shou
 
 /* --- the machine */
 
-void machine_open(Machine *machine, const Ir *ir, const void *const *inputs, Accuracy accuracy, Arena *arena) {
+void machine_open(Machine *machine, const Ir *ir, const void *const *inputs, Accuracy accuracy,
+                  Arena *arena) {
     *machine = (Machine){.ir = ir, .inputs = inputs, .accuracy = accuracy, .arena = arena};
     machine->kernel = ir->compute == DT_F64 ? &block_kernel_f64 : &block_kernel_f32;
     machine->weak = ir_weak_values(ir, arena);
@@ -27,7 +28,8 @@ Value machine_output(const Machine *machine, uint32_t index) {
     const IrOutput *output = &machine->ir->outputs.data[index];
     const IrNode *node = ir_node(machine->ir, output->value);
     bool rounds = node->op == IR_CAST && node->type.dtype == output->type.dtype &&
-                  dtype_is_float(output->type.dtype) && dtype_is_float(ir_dtype(machine->ir, node->arg[0]));
+                  dtype_is_float(output->type.dtype) &&
+                  dtype_is_float(ir_dtype(machine->ir, node->arg[0]));
     return rounds ? node->arg[0] : output->value;
 }
 
@@ -38,12 +40,14 @@ bool view_find(const Machine *machine, Value value, View *view) {
     const IrNode *node = ir_node(machine->ir, value = machine->alias[value]);
     for (; node->op == IR_TRANSPOSE && machine->tensors[value] == NULL; swapped = !swapped)
         node = ir_node(machine->ir, value = machine->alias[node->arg[0]]);
-    if (machine->tensors[value] == NULL && node->op != IR_INPUT && node->op != IR_MATMUL) return false;
+    if (machine->tensors[value] == NULL && node->op != IR_INPUT && node->op != IR_MATMUL)
+        return false;
     view->base = value;
     view->type = node->type;
     if (node->op == IR_INPUT)
         memcpy(view->stride, machine->ir->inputs.data[node->index].strides, sizeof view->stride);
-    else type_strides(&view->type, view->stride);
+    else
+        type_strides(&view->type, view->stride);
     if (swapped) {
         uint32_t last = view->type.rank - 1;
         int64_t dim = view->type.dim[last], stride = view->stride[last];
@@ -55,12 +59,14 @@ bool view_find(const Machine *machine, Value value, View *view) {
     return true;
 }
 
-void view_load(const Machine *machine, const View *view, Block *out, int64_t at, int64_t offset, int64_t stride,
-               int64_t count) {
+void view_load(const Machine *machine, const View *view, Block *out, int64_t at, int64_t offset,
+               int64_t stride, int64_t count) {
     const IrNode *node = ir_node(machine->ir, view->base);
     if (machine->tensors[view->base] != NULL)
         machine->kernel->copy(out, at, machine->tensors[view->base], offset, stride, count);
-    else machine->kernel->load(out, at, node->type.dtype, machine->inputs[node->index], offset, stride, count);
+    else
+        machine->kernel->load(out, at, node->type.dtype, machine->inputs[node->index], offset,
+                              stride, count);
 }
 
 /* The view's strides over `shape`, right-aligned; 0 where it is broadcast. */
@@ -82,10 +88,12 @@ static bool is_constant(const Machine *machine, const IrNode *node) {
 
 /* An IR_CAST from WEAK rounds to the compute type, or converts to a whole number. */
 static Scalar constant_of(const Machine *machine, const IrNode *node) {
-    if (node->op == IR_CONST && dtype_is_float(node->type.dtype)) return (Scalar){.real = node->real};
+    if (node->op == IR_CONST && dtype_is_float(node->type.dtype))
+        return (Scalar){.real = node->real};
     if (node->op == IR_CONST) return (Scalar){.whole = node->whole};
     double value = machine->weak[machine->alias[node->arg[0]]];
-    if (dtype_is_float(node->type.dtype)) return (Scalar){.real = dtype_round(machine->ir->compute, value)};
+    if (dtype_is_float(node->type.dtype))
+        return (Scalar){.real = dtype_round(machine->ir->compute, value)};
     return (Scalar){.whole = dtype_saturate(node->type.dtype, value)};
 }
 
@@ -109,7 +117,8 @@ static ConeStep step_of(const Machine *machine, Value value, const Type *shape) 
     } else {
         step.apply.count = node->count;
         step.apply.ulp = ulp_of(machine, node);
-        step.apply.same = node->count == 2 && machine->alias[node->arg[0]] == machine->alias[node->arg[1]];
+        step.apply.same =
+            node->count == 2 && machine->alias[node->arg[0]] == machine->alias[node->arg[1]];
     }
     return step;
 }
@@ -151,9 +160,11 @@ static void slots_release(Slots *slots, const Machine *machine, Value value, Val
     }
 }
 
-static void build_steps(Cone *cone, const Machine *machine, Arena *scratch, Value root, const Type *shape) {
+static void build_steps(Cone *cone, const Machine *machine, Arena *scratch, Value root,
+                        const Type *shape) {
     Value *reader = find_readers(scratch, machine, root);
-    Slots slots = {.of = arena_array(scratch, uint32_t, root + 1), .free = arena_array(scratch, uint32_t, root + 1)};
+    Slots slots = {.of = arena_array(scratch, uint32_t, root + 1),
+                   .free = arena_array(scratch, uint32_t, root + 1)};
     for (Value v = 1; v <= root; v++) {
         if (reader[v] == 0) continue;
         ConeStep step = step_of(machine, v, shape);
@@ -172,7 +183,8 @@ static void build_steps(Cone *cone, const Machine *machine, Arena *scratch, Valu
 static bool may_merge(const Cone *cone, uint32_t outer, uint32_t inner) {
     for (uint32_t i = 0; i < cone->steps.count; i++) {
         const ConeStep *step = &cone->steps.data[i];
-        if (step->kind == CONE_VIEW && step->view.stride[outer] != step->view.stride[inner] * cone->dim[inner])
+        if (step->kind == CONE_VIEW &&
+            step->view.stride[outer] != step->view.stride[inner] * cone->dim[inner])
             return false;
     }
     return true;
@@ -207,7 +219,8 @@ static void collapse(Cone *cone, const Type *shape) {
 /* --- memory */
 
 static size_t element_bytes(const Machine *machine) {
-    size_t end = machine->kernel->compute > sizeof(int64_t) ? machine->kernel->compute : sizeof(int64_t);
+    size_t end =
+        machine->kernel->compute > sizeof(int64_t) ? machine->kernel->compute : sizeof(int64_t);
     return 2 * end + machine->kernel->real + 1;
 }
 
@@ -216,13 +229,17 @@ static size_t padded(size_t bytes) {
 }
 
 static size_t block_bytes(const Machine *machine, int64_t step) {
-    return 2 * padded(sizeof(int64_t) * (size_t)step) + padded(machine->kernel->real * (size_t)step) +
-           padded((size_t)step);
+    return 2 * padded(sizeof(int64_t) * (size_t)step) +
+           padded(machine->kernel->real * (size_t)step) + padded((size_t)step);
 }
 
 static Block block_at(const Machine *machine, char *bytes, int64_t step) {
-    size_t end = padded(sizeof(int64_t) * (size_t)step), real = padded(machine->kernel->real * (size_t)step);
-    return (Block){.lo = bytes, .hi = bytes + end, .v = bytes + 2 * end, .nan = (uint8_t *)bytes + 2 * end + real};
+    size_t end = padded(sizeof(int64_t) * (size_t)step),
+           real = padded(machine->kernel->real * (size_t)step);
+    return (Block){.lo = bytes,
+                   .hi = bytes + end,
+                   .v = bytes + 2 * end,
+                   .nan = (uint8_t *)bytes + 2 * end + real};
 }
 
 static bool grow_work(Work *work, size_t bytes, uint32_t slots) {
@@ -235,7 +252,8 @@ static bool grow_work(Work *work, size_t bytes, uint32_t slots) {
     work->slots = calloc(slots, sizeof(Block));
     work->runs = calloc(STEP_MAX, sizeof(Run));
     work->ambiguous = calloc(STEP_MAX, 1);
-    return work->bytes != NULL && work->slots != NULL && work->runs != NULL && work->ambiguous != NULL;
+    return work->bytes != NULL && work->slots != NULL && work->runs != NULL &&
+           work->ambiguous != NULL;
 }
 
 static bool grow_works(Machine *machine, const Cone *cone) {
@@ -257,7 +275,8 @@ static void fit_work(Work *work, const Cone *cone) {
         work->slots[i] = block_at(cone->machine, next, cone->step);
     work->row = block_at(cone->machine, next, cone->step);
     work->column = block_at(cone->machine, next + size, cone->step);
-    work->products = (Products){.v = next + 2 * size, .size = next + 3 * size, .radius = next + 4 * size};
+    work->products =
+        (Products){.v = next + 2 * size, .size = next + 3 * size, .radius = next + 4 * size};
 }
 
 Cone *cone_plan(Machine *machine, Value root, const Type *shape) {
@@ -267,7 +286,9 @@ Cone *cone_plan(Machine *machine, Value root, const Type *shape) {
     build_steps(cone, machine, scratch, machine->alias[root], shape);
     collapse(cone, shape);
     cone->step = (int64_t)(CACHE_SHARE / (cone->slots * element_bytes(machine)));
-    cone->step = cone->step > STEP_MAX ? STEP_MAX : cone->step < STEP_MIN ? STEP_MIN : cone->step / 16 * 16;
+    cone->step = cone->step > STEP_MAX   ? STEP_MAX
+                 : cone->step < STEP_MIN ? STEP_MIN
+                                         : cone->step / 16 * 16;
     arena_close(scratch);
     return cone;
 }
@@ -313,27 +334,35 @@ static uint32_t runs_of_range(const Cone *cone, Run *runs, int64_t begin, int64_
 }
 
 static uint32_t runs_of(const Cone *cone, Run *runs, Wanted wanted) {
-    if (wanted.list == NULL && wanted.stride == 1) return runs_of_range(cone, runs, wanted.begin, wanted.count);
+    if (wanted.list == NULL && wanted.stride == 1)
+        return runs_of_range(cone, runs, wanted.begin, wanted.count);
     for (int64_t i = 0; i < wanted.count; i++) {
         runs[i].at = i;
         runs[i].count = 1;
-        locate(cone, wanted.list ? wanted.list[i] : wanted.begin + i * wanted.stride, runs[i].coordinate);
+        locate(cone, wanted.list ? wanted.list[i] : wanted.begin + i * wanted.stride,
+               runs[i].coordinate);
     }
     return (uint32_t)wanted.count;
 }
 
-static void load_view(const Cone *cone, Work *work, const View *view, Block *out, uint32_t run_count) {
+static void load_view(const Cone *cone, Work *work, const View *view, Block *out,
+                      uint32_t run_count) {
     const Machine *machine = cone->machine;
-    bool product = machine->tensors[view->base] == NULL && ir_node(machine->ir, view->base)->op == IR_MATMUL;
+    bool product =
+        machine->tensors[view->base] == NULL && ir_node(machine->ir, view->base)->op == IR_MATMUL;
     for (uint32_t i = 0; i < run_count; i++) {
         const Run *run = &work->runs[i];
         int64_t offset = 0, stride = view->stride[cone->rank - 1];
-        for (uint32_t axis = 0; axis < cone->rank; axis++) offset += run->coordinate[axis] * view->stride[axis];
-        if (product) product_run(machine, work, view->base, out, run->at, offset, stride, run->count);
-        else view_load(machine, view, out, run->at, offset, stride, run->count);
+        for (uint32_t axis = 0; axis < cone->rank; axis++)
+            offset += run->coordinate[axis] * view->stride[axis];
+        if (product)
+            product_run(machine, work, view->base, out, run->at, offset, stride, run->count);
+        else
+            view_load(machine, view, out, run->at, offset, stride, run->count);
     }
     if (product && run_count > 0)
-        machine->kernel->settle(out, work->runs[run_count - 1].at + work->runs[run_count - 1].count);
+        machine->kernel->settle(out,
+                                work->runs[run_count - 1].at + work->runs[run_count - 1].count);
 }
 
 const Block *cone_run(const Cone *cone, int thread, Wanted wanted) {
@@ -347,9 +376,11 @@ const Block *cone_run(const Cone *cone, int thread, Wanted wanted) {
         Block *out = &work->slots[step->apply.out];
         if (step->kind == CONE_CONSTANT)
             machine->kernel->fill(out, step->apply.type, step->constant, wanted.count);
-        else if (step->kind == CONE_VIEW) load_view(cone, work, &step->view, out, run_count);
+        else if (step->kind == CONE_VIEW)
+            load_view(cone, work, &step->view, out, run_count);
         else
-            machine->kernel->apply(&step->apply, work->slots, wanted.count, machine->chain, work->ambiguous);
+            machine->kernel->apply(&step->apply, work->slots, wanted.count, machine->chain,
+                                   work->ambiguous);
     }
     return &work->slots[cone->root];
 }

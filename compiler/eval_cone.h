@@ -49,11 +49,11 @@ typedef struct Machine {
     Arena *arena;
     Team *team;
     int threads;
-    Value *alias;         /* calls replaced by their bodies */
-    const double *weak;   /* values of WEAK nodes */
-    Block **tensors;      /* materialised values in row-major order, NULL for others */
+    Value *alias;       /* calls replaced by their bodies */
+    const double *weak; /* values of WEAK nodes */
+    Block **tensors;    /* materialised values in row-major order, NULL for others */
     Product **products;
-    Work *works;          /* per thread */
+    Work *works; /* per thread */
     size_t work_bytes;
     uint32_t work_slots;
 } Machine;
@@ -83,7 +83,8 @@ typedef struct Wanted {
 } Wanted;
 
 /* All but memory: `inputs` may be NULL for a machine that only plans. */
-void machine_open(Machine *machine, const Ir *ir, const void *const *inputs, Accuracy accuracy, Arena *arena);
+void machine_open(Machine *machine, const Ir *ir, const void *const *inputs, Accuracy accuracy,
+                  Arena *arena);
 /* The value an output rounds to its type: figures want it before an IR_CAST that does no more than the store. */
 Value machine_output(const Machine *machine, uint32_t output);
 
@@ -97,14 +98,14 @@ const uint8_t *cone_ambiguous(const Cone *cone, int thread);
 
 /* Where `value` lies without computing anything; false if it is to be computed. */
 bool view_find(const Machine *machine, Value value, View *view);
-void view_load(const Machine *machine, const View *view, Block *out, int64_t at, int64_t offset, int64_t stride,
-               int64_t count);
+void view_load(const Machine *machine, const View *view, Block *out, int64_t at, int64_t offset,
+               int64_t stride, int64_t count);
 
 /* Where the product `value` finds its operands (which are views); and what they hold. */
 void product_find(Machine *machine, Value value);
 void product_open(Machine *machine, Value value);
-void product_run(const Machine *machine, Work *work, Value value, Block *out, int64_t at, int64_t offset,
-                 int64_t stride, int64_t count);
+void product_run(const Machine *machine, Work *work, Value value, Block *out, int64_t at,
+                 int64_t offset, int64_t stride, int64_t count);
 
 /* Which values must exist in full before others are computed. */
 bool *tensors_find(const Machine *machine, Arena *arena);

@@ -22,7 +22,8 @@ static bool has_fractions(Machine *machine, Value base) {
     bool found = false;
     for (int64_t i = 0; cone != NULL && !found && i < cone->count; i += cone->step) {
         int64_t count = cone->count - i < cone->step ? cone->count - i : cone->step;
-        found = machine->kernel->has_fractions(cone_run(cone, 0, (Wanted){i, 1, NULL, count}), count);
+        found =
+            machine->kernel->has_fractions(cone_run(cone, 0, (Wanted){i, 1, NULL, count}), count);
     }
     return found;
 }
@@ -56,7 +57,8 @@ void product_find(Machine *machine, Value value) {
 void product_open(Machine *machine, Value value) {
     product_find(machine, value);
     Product *product = machine->products[value];
-    product->fractions = has_fractions(machine, product->a.base) || has_fractions(machine, product->b.base);
+    product->fractions =
+        has_fractions(machine, product->a.base) || has_fractions(machine, product->b.base);
 }
 
 /* Offsets of row `row` of batch `batch` in the operands. */
@@ -69,23 +71,25 @@ static void locate_batch(const Product *product, int64_t batch, int64_t *a, int6
     }
 }
 
-static void grow_row(const Machine *machine, Work *work, const Product *product, int64_t a, int64_t b,
-                     int64_t count) {
+static void grow_row(const Machine *machine, Work *work, const Product *product, int64_t a,
+                     int64_t b, int64_t count) {
     int64_t step = work->cone->step;
     for (int64_t begin = 0; begin < product->depth; begin += step) {
         int64_t n = product->depth - begin < step ? product->depth - begin : step;
-        view_load(machine, &product->a, &work->row, 0, a + begin * product->a_depth, product->a_depth, n);
+        view_load(machine, &product->a, &work->row, 0, a + begin * product->a_depth,
+                  product->a_depth, n);
         for (int64_t k = 0; k < n; k++) {
             int64_t offset = b + (begin + k) * product->b_depth;
             view_load(machine, &product->b, &work->column, 0, offset, product->b_column, count);
-            machine->kernel->multiply(&work->products, &work->row, k, &work->column, count, machine->chain);
+            machine->kernel->multiply(&work->products, &work->row, k, &work->column, count,
+                                      machine->chain);
         }
     }
 }
 
 /* `count` neighbours of one row, from element `offset` of the product. */
-static void product_row(const Machine *machine, Work *work, Value value, Block *out, int64_t at, int64_t offset,
-                        int64_t count) {
+static void product_row(const Machine *machine, Work *work, Value value, Block *out, int64_t at,
+                        int64_t offset, int64_t count) {
     const Product *product = machine->products[value];
     int64_t row = offset / product->columns, column = offset % product->columns, a = 0, b = 0;
     size_t bytes = machine->kernel->real * (size_t)count;
@@ -98,12 +102,12 @@ static void product_row(const Machine *machine, Work *work, Value value, Block *
     memset(work->products.size, 0, bytes);
     memset(work->products.radius, 0, bytes);
     grow_row(machine, work, product, a, b, count);
-    machine->kernel->multiplied(out, at, &work->products, ir_dtype(machine->ir, value), product->depth, count,
-                                machine->chain);
+    machine->kernel->multiplied(out, at, &work->products, ir_dtype(machine->ir, value),
+                                product->depth, count, machine->chain);
 }
 
-void product_run(const Machine *machine, Work *work, Value value, Block *out, int64_t at, int64_t offset,
-                 int64_t stride, int64_t count) {
+void product_run(const Machine *machine, Work *work, Value value, Block *out, int64_t at,
+                 int64_t offset, int64_t stride, int64_t count) {
     const Product *product = machine->products[value];
     while (count > 0) {
         int64_t left = stride == 1 ? product->columns - offset % product->columns : 1;

@@ -27,7 +27,8 @@ static int64_t product_work(const Ir *ir, const IrNode *node) {
 /* What lies under transpositions must exist, unless it is an input. */
 static void mark_operand(const Machine *machine, uint8_t *marks, Value value) {
     const IrNode *node = ir_node(machine->ir, value = machine->alias[value]);
-    while (node->op == IR_TRANSPOSE) node = ir_node(machine->ir, value = machine->alias[node->arg[0]]);
+    while (node->op == IR_TRANSPOSE)
+        node = ir_node(machine->ir, value = machine->alias[node->arg[0]]);
     marks[value] |= NEEDED;
     if (node->op != IR_INPUT) marks[value] |= WHOLE;
 }
@@ -35,7 +36,8 @@ static void mark_operand(const Machine *machine, uint8_t *marks, Value value) {
 static void mark_operands(const Machine *machine, uint8_t *marks, Value v) {
     const IrNode *node = ir_node(machine->ir, v);
     bool full = (marks[v] & (WHOLE | READ_IN_FULL)) != 0;
-    if (node->op == IR_CAST && ir_dtype(machine->ir, machine->alias[node->arg[0]]) == DT_WEAK) return;
+    if (node->op == IR_CAST && ir_dtype(machine->ir, machine->alias[node->arg[0]]) == DT_WEAK)
+        return;
     for (uint32_t i = 0; i < node->count; i++) {
         Value a = machine->alias[node->arg[i]];
         marks[a] |= NEEDED | (full ? READ_IN_FULL : 0);
@@ -45,12 +47,14 @@ static void mark_operands(const Machine *machine, uint8_t *marks, Value v) {
 
 static void mark_all(const Machine *machine, uint8_t *marks) {
     const Ir *ir = machine->ir;
-    for (uint32_t i = 0; i < ir->outputs.count; i++) marks[machine->alias[ir->outputs.data[i].value]] |= NEEDED;
+    for (uint32_t i = 0; i < ir->outputs.count; i++)
+        marks[machine->alias[ir->outputs.data[i].value]] |= NEEDED;
     for (Value v = ir->nodes.count; v-- > 1;) {
         const IrNode *node = ir_node(ir, v);
         if (marks[v] == 0) continue;
         bool small = node->op == IR_MATMUL && product_work(ir, node) < SMALL_PRODUCT;
-        if (is_reduction(node) || small || (node->op == IR_MATMUL && (marks[v] & READ_IN_FULL))) marks[v] |= WHOLE;
+        if (is_reduction(node) || small || (node->op == IR_MATMUL && (marks[v] & READ_IN_FULL)))
+            marks[v] |= WHOLE;
         mark_operands(machine, marks, v);
     }
 }
@@ -79,7 +83,8 @@ static Block *block_new(Machine *machine, const Type *type) {
     block->hi = malloc(count * sizeof(int64_t));
     block->v = malloc(count * (block->whole ? sizeof(int64_t) : machine->kernel->real));
     block->nan = malloc(count);
-    if (block->lo != NULL && block->hi != NULL && block->v != NULL && block->nan != NULL) return block;
+    if (block->lo != NULL && block->hi != NULL && block->v != NULL && block->nan != NULL)
+        return block;
     block_free(block);
     return NULL;
 }
@@ -102,9 +107,10 @@ typedef struct Filling {
     Block *out;
     int op;
     DType type;
-    int64_t rows, length, inner; /* of a reduction: element k of row r is (r / inner * length + k) * inner + r % inner */
-    int64_t pieces;              /* of each row */
-    void *sums, *before;         /* of each piece and row; of each thread where rows are whole */
+    int64_t rows, length,
+        inner; /* of a reduction: element k of row r is (r / inner * length + k) * inner + r % inner */
+    int64_t pieces;      /* of each row */
+    void *sums, *before; /* of each piece and row; of each thread where rows are whole */
     int pass;
 } Filling;
 
@@ -122,15 +128,17 @@ static void *sum_at(const Filling *fill, void *sums, int64_t i) {
     return (char *)sums + (size_t)i * fill->machine->kernel->sum_bytes;
 }
 
-static void reduce_piece(const Filling *fill, int thread, int64_t row, int64_t piece, void *sum, const void *before,
-                         int pass) {
+static void reduce_piece(const Filling *fill, int thread, int64_t row, int64_t piece, void *sum,
+                         const void *before, int pass) {
     const BlockKernel *kernel = fill->machine->kernel;
-    int64_t begin = fill->length * piece / fill->pieces, end = fill->length * (piece + 1) / fill->pieces;
+    int64_t begin = fill->length * piece / fill->pieces,
+            end = fill->length * (piece + 1) / fill->pieces;
     int64_t first = row / fill->inner * fill->length * fill->inner + row % fill->inner;
     kernel->clear(sum);
     for (int64_t k = begin; k < end; k += fill->cone->step) {
         int64_t count = end - k < fill->cone->step ? end - k : fill->cone->step;
-        const Block *block = cone_run(fill->cone, thread, (Wanted){first + k * fill->inner, fill->inner, NULL, count});
+        const Block *block = cone_run(fill->cone, thread,
+                                      (Wanted){first + k * fill->inner, fill->inner, NULL, count});
         kernel->reduce(sum, fill->op, fill->type, block, count, before, pass, fill->machine->chain);
     }
 }
@@ -157,29 +165,36 @@ static void reduce_pieces(void *context, int64_t part) {
     const Filling *fill = context;
     for (int64_t i = part; i < fill->rows * fill->pieces; i += fill->machine->threads) {
         const void *before = fill->pass > 0 ? sum_at(fill, fill->before, i / fill->pieces) : NULL;
-        reduce_piece(fill, (int)part, i / fill->pieces, i % fill->pieces, sum_at(fill, fill->sums, i), before,
-                     fill->pass);
+        reduce_piece(fill, (int)part, i / fill->pieces, i % fill->pieces,
+                     sum_at(fill, fill->sums, i), before, fill->pass);
     }
 }
 
-static void run_parts(const Machine *machine, void (*work)(void *context, int64_t part), Filling *fill) {
-    if (machine->team == NULL) work(fill, 0);
-    else team_run(machine->team, machine->threads, work, fill);
+static void run_parts(const Machine *machine, void (*work)(void *context, int64_t part),
+                      Filling *fill) {
+    if (machine->team == NULL)
+        work(fill, 0);
+    else
+        team_run(machine->team, machine->threads, work, fill);
 }
 
 static void join_row(const Filling *fill, int64_t row, bool last) {
     const BlockKernel *kernel = fill->machine->kernel;
-    void *sum = sum_at(fill, fill->sums, row * fill->pieces), *before = sum_at(fill, fill->before, row);
+    void *sum = sum_at(fill, fill->sums, row * fill->pieces),
+         *before = sum_at(fill, fill->before, row);
     for (int64_t i = 1; i < fill->pieces; i++)
         kernel->merge(sum, fill->op, fill->type, sum_at(fill, fill->sums, row * fill->pieces + i));
-    if (!last) kernel->next_pass(before, sum, fill->pass);
-    else kernel->reduced(fill->out, row, sum, before, fill->op, fill->type, fill->machine->chain);
+    if (!last)
+        kernel->next_pass(before, sum, fill->pass);
+    else
+        kernel->reduced(fill->out, row, sum, before, fill->op, fill->type, fill->machine->chain);
 }
 
 static void reduce_split(Filling *fill) {
     for (fill->pass = 0; fill->pass < pass_count(fill); fill->pass++) {
         run_parts(fill->machine, reduce_pieces, fill);
-        for (int64_t row = 0; row < fill->rows; row++) join_row(fill, row, fill->pass == pass_count(fill) - 1);
+        for (int64_t row = 0; row < fill->rows; row++)
+            join_row(fill, row, fill->pass == pass_count(fill) - 1);
     }
 }
 
@@ -204,8 +219,10 @@ static bool fill_reduction(Machine *machine, const IrNode *node, Filling *fill) 
     fill->sums = calloc((size_t)sums, machine->kernel->sum_bytes);
     fill->before = calloc((size_t)sums, machine->kernel->sum_bytes);
     bool ok = fill->sums != NULL && fill->before != NULL;
-    if (ok && fill->pieces > 1) reduce_split(fill);
-    else if (ok) run_parts(machine, reduce_rows, fill);
+    if (ok && fill->pieces > 1)
+        reduce_split(fill);
+    else if (ok)
+        run_parts(machine, reduce_rows, fill);
     free(fill->sums);
     free(fill->before);
     return ok;

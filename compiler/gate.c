@@ -24,11 +24,13 @@ static void *join(Arena *arena, void *head, size_t head_size, const void *tail, 
 
 /* Appends a block; blocks of an eval are reused, so it is copied. */
 static void keep(Arena *arena, Expected *whole, const Expected *block) {
-    size_t bytes = dtype_info(block->dtype)->bytes, have = (size_t)whole->count, more = (size_t)block->count;
+    size_t bytes = dtype_info(block->dtype)->bytes, have = (size_t)whole->count,
+           more = (size_t)block->count;
     whole->lo = join(arena, whole->lo, have * bytes, block->lo, more * bytes);
     whole->hi = join(arena, whole->hi, have * bytes, block->hi, more * bytes);
     whole->may_nan = join(arena, whole->may_nan, have, block->may_nan, more);
-    whole->value = join(arena, whole->value, have * sizeof(double), block->value, more * sizeof(double));
+    whole->value =
+        join(arena, whole->value, have * sizeof(double), block->value, more * sizeof(double));
     whole->dtype = block->dtype;
     whole->count += block->count;
     whole->ambiguous += block->ambiguous;
@@ -64,8 +66,8 @@ static int64_t count_unchecked(const Edge *edge) {
     return excess * 100 > check.checked + check.unchecked ? excess : 0;
 }
 
-static bool open_edge(Arena *arena, Gate *gate, uint32_t index, const EdgeShapes *shapes, uint64_t seed,
-                      Accuracy accuracy) {
+static bool open_edge(Arena *arena, Gate *gate, uint32_t index, const EdgeShapes *shapes,
+                      uint64_t seed, Accuracy accuracy) {
     const Edge *edge = &gate->edges.data[index];
     int64_t least = INT64_MAX;
     int best = 0, domains = shapes->list.data[index].data == EDGE_RANDOM ? 3 : 1;
@@ -92,8 +94,8 @@ typedef struct Opening {
 
 static void open_part(void *context, int64_t part) {
     const Opening *opening = context;
-    opening->ok[part] = open_edge(opening->arenas[part], opening->gate, (uint32_t)part, opening->shapes,
-                                  opening->seed, opening->accuracy);
+    opening->ok[part] = open_edge(opening->arenas[part], opening->gate, (uint32_t)part,
+                                  opening->shapes, opening->seed, opening->accuracy);
 }
 
 static void move_expected(Arena *arena, Expected *expected) {
@@ -113,7 +115,8 @@ static bool open_edges(Arena *arena, Opening *opening, Team *team) {
     for (uint32_t i = 0; i < count; i++) {
         const Edge *edge = &opening->gate->edges.data[i];
         ok = ok && opening->ok[i];
-        for (uint32_t k = 0; ok && k < edge->ir->outputs.count; k++) move_expected(arena, &edge->expected[k]);
+        for (uint32_t k = 0; ok && k < edge->ir->outputs.count; k++)
+            move_expected(arena, &edge->expected[k]);
         arena_close(opening->arenas[i]);
     }
     return ok;
@@ -136,17 +139,23 @@ Gate *gate_open(Arena *arena, const Ir *ir, uint64_t seed, Accuracy accuracy, Te
 /* --- judging */
 
 static void print_scalar(Text *out, DType type, const void *bytes, int64_t at) {
-    Scalar value = dtype_load(type == DT_BOOL ? DT_U8 : type, (const uint8_t *)bytes + at * (int64_t)dtype_info(type)->bytes);
-    if (dtype_is_float(type)) text_printf(out, "%.9g", value.real);
-    else text_printf(out, "%lld", (long long)value.whole);
+    Scalar value = dtype_load(type == DT_BOOL ? DT_U8 : type,
+                              (const uint8_t *)bytes + at * (int64_t)dtype_info(type)->bytes);
+    if (dtype_is_float(type))
+        text_printf(out, "%.9g", value.real);
+    else
+        text_printf(out, "%lld", (long long)value.whole);
 }
 
-static const char *say_wrong(Arena *arena, const Edge *edge, uint32_t output, const uint8_t *dense, int64_t at) {
+static const char *say_wrong(Arena *arena, const Edge *edge, uint32_t output, const uint8_t *dense,
+                             int64_t at) {
     const Expected *expected = &edge->expected[output];
     size_t bytes = dtype_info(expected->dtype)->bytes, first = (size_t)at * bytes;
-    bool exact = memcmp((uint8_t *)expected->lo + first, (uint8_t *)expected->hi + first, bytes) == 0;
+    bool exact =
+        memcmp((uint8_t *)expected->lo + first, (uint8_t *)expected->hi + first, bytes) == 0;
     Text text = {0};
-    text_printf(&text, "edge '%s': %s[%lld] is ", edge->label, edge->ir->outputs.data[output].name, (long long)at);
+    text_printf(&text, "edge '%s': %s[%lld] is ", edge->label, edge->ir->outputs.data[output].name,
+                (long long)at);
     print_scalar(&text, expected->dtype, dense, at);
     text_add(&text, ", expected ");
     print_scalar(&text, expected->dtype, expected->lo, at);
@@ -167,7 +176,8 @@ static bool judge_strays(const Gate *gate, const uint8_t *image, Arena *arena, c
     for (uint32_t e = 0; e < gate->edges.count; e++) {
         const Edge *edge = &gate->edges.data[e];
         for (uint32_t i = 0; i < edge->ir->outputs.count; i++) {
-            uint8_t *dense = arena_alloc(scratch, (size_t)type_bytes(&edge->ir->outputs.data[i].type));
+            uint8_t *dense =
+                arena_alloc(scratch, (size_t)type_bytes(&edge->ir->outputs.data[i].type));
             image_gather(edge, gate->image, i, dense);
             image_scatter(edge, rest, i, dense);
         }
@@ -179,8 +189,8 @@ static bool judge_strays(const Gate *gate, const uint8_t *image, Arena *arena, c
     return same;
 }
 
-static bool judge_output(const Edge *edge, const uint8_t *image, uint32_t output, Arena *arena, Check *check,
-                         const char **why) {
+static bool judge_output(const Edge *edge, const uint8_t *image, uint32_t output, Arena *arena,
+                         Check *check, const char **why) {
     Arena *scratch = arena_open();
     Check one = check_none();
     uint8_t *dense = arena_alloc(scratch, (size_t)type_bytes(&edge->ir->outputs.data[output].type));
@@ -192,7 +202,8 @@ static bool judge_output(const Edge *edge, const uint8_t *image, uint32_t output
     return one.wrong == 0;
 }
 
-bool gate_judge(const Gate *gate, const uint8_t *image, Arena *arena, Check *check, const char **why) {
+bool gate_judge(const Gate *gate, const uint8_t *image, Arena *arena, Check *check,
+                const char **why) {
     for (uint32_t e = 0; e < gate->edges.count; e++)
         for (uint32_t i = 0; i < gate->edges.data[e].ir->outputs.count; i++)
             if (!judge_output(&gate->edges.data[e], image, i, arena, check, why)) return false;
@@ -204,7 +215,8 @@ bool gate_judge(const Gate *gate, const uint8_t *image, Arena *arena, Check *che
 static bool run_chain(const Gate *gate, Arena *scratch, uint8_t *image) {
     for (uint32_t e = 0; e < gate->edges.count; e++) {
         const Edge *edge = &gate->edges.data[e];
-        Eval *eval = eval_open(edge->ir, image_inputs(scratch, edge, gate->image), ACCURACY_C, NULL);
+        Eval *eval =
+            eval_open(edge->ir, image_inputs(scratch, edge, gate->image), ACCURACY_C, NULL);
         if (eval == NULL) return false;
         for (uint32_t i = 0; i < edge->ir->outputs.count; i++) {
             const Type *type = &edge->ir->outputs.data[i].type;
@@ -245,7 +257,8 @@ typedef enum Mutant { MUTANT_WHOLE, MUTANT_LAST, MUTANT_ONE, MUTANTS } Mutant;
 static bool mutate_output(const Edge *edge, uint32_t output, uint8_t *image, Mutant mutant) {
     const Expected *expected = &edge->expected[output];
     Arena *scratch = arena_open();
-    uint8_t *dense = arena_alloc(scratch, (size_t)expected->count * dtype_info(expected->dtype)->bytes);
+    uint8_t *dense =
+        arena_alloc(scratch, (size_t)expected->count * dtype_info(expected->dtype)->bytes);
     bool changed = false;
     image_gather(edge, image, output, dense);
     int64_t from = mutant == MUTANT_ONE ? (expected->count - 1) / 2 : expected->count - 1;
@@ -273,12 +286,14 @@ static bool refuses(const Gate *gate, const uint8_t *right, Arena *scratch, Muta
 }
 
 bool gate_self_test(const Gate *gate, Arena *arena, const char **why) {
-    static const char *const names[] = {"a wrong output", "a wrong last element", "one wrong element"};
+    static const char *const names[] = {"a wrong output", "a wrong last element",
+                                        "one wrong element"};
     Arena *scratch = arena_open();
     uint8_t *image = copy_bytes(scratch, gate->image, gate->size);
     Check check = check_none();
     const char *reason = "out of memory";
-    bool good = run_chain(gate, scratch, image) && gate_judge(gate, image, scratch, &check, &reason);
+    bool good =
+        run_chain(gate, scratch, image) && gate_judge(gate, image, scratch, &check, &reason);
     if (!good) *why = arena_printf(arena, "reference failed: %s", reason);
     for (Mutant mutant = 0; good && mutant < MUTANTS; mutant++) {
         good = refuses(gate, image, scratch, mutant);

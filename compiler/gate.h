@@ -14,19 +14,19 @@ void gate_fill(void *bytes, DType dtype, uint64_t seed, uint32_t slot, int64_t b
 
 /* One edge case: the program at another shape of the same layout class. Offsets are bytes into the image. */
 typedef struct Edge {
-    const char *label;     /* "specials", "1", "VEC+1", "misaligned" … */
-    const Ir *ir;          /* the program with this case's shapes */
-    int64_t *inputs;       /* offset of element 0 of each input */
-    int64_t *outputs;      /* offset of each output */
-    bool misaligned;       /* pointers are aligned to one element only */
-    Expected *expected;    /* of each output */
+    const char *label;  /* "specials", "1", "VEC+1", "misaligned" … */
+    const Ir *ir;       /* the program with this case's shapes */
+    int64_t *inputs;    /* offset of element 0 of each input */
+    int64_t *outputs;   /* offset of each output */
+    bool misaligned;    /* pointers are aligned to one element only */
+    Expected *expected; /* of each output */
 } Edge;
 
 enum { GATE_GUARD = 256, GATE_GUARD_BYTE = 0xA5 }; /* bytes before and behind every tensor */
 
 typedef struct Gate {
     ARRAY(Edge) edges;
-    uint8_t *image;        /* inputs filled, outputs poisoned (complement of expected), guards set */
+    uint8_t *image; /* inputs filled, outputs poisoned (complement of expected), guards set */
     size_t size;
 } Gate;
 
@@ -39,7 +39,8 @@ Gate *gate_open(Arena *arena, const Ir *ir, uint64_t seed, Accuracy accuracy, Te
 
 /* Judges a downloaded image: values against the intervals, guards, inputs unchanged (but in-place ones).
  * False with *why (in `arena`): "edge 'VEC+1': out[3] is 2, expected 1", "guard before out touched". */
-bool gate_judge(const Gate *gate, const uint8_t *image, Arena *arena, Check *check, const char **why);
+bool gate_judge(const Gate *gate, const uint8_t *image, Arena *arena, Check *check,
+                const char **why);
 
 /* Self-test: the compute-type chain lies inside the intervals, and three mutants (a whole output, the last
  * element, one element outside its interval) are refused. False with *why: "reference failed". */

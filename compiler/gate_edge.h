@@ -9,8 +9,9 @@
 typedef struct Axes {
     uint32_t *root; /* union-find over value * RANK_MAX + axis, then over outputs' axes */
     uint32_t count; /* distinct ones with a size other than 1 */
-    ARRAY(uint32_t) ids; /* their roots: the first output's from the innermost on, then the others */
-    bool flat;      /* every array is dense over one shape or a single element: one axis in effect */
+    ARRAY(uint32_t)
+    ids;       /* their roots: the first output's from the innermost on, then the others */
+    bool flat; /* every array is dense over one shape or a single element: one axis in effect */
 } Axes;
 
 /* Index into axes->ids of axis `axis` of `value`, or -1 where its size is 1. */

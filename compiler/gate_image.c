@@ -9,7 +9,8 @@
 #include "compiler/storage.h"
 #include "compiler/sample.h"
 
-void gate_fill(void *bytes, DType dtype, uint64_t seed, uint32_t slot, int64_t begin, int64_t count, int domain) {
+void gate_fill(void *bytes, DType dtype, uint64_t seed, uint32_t slot, int64_t begin, int64_t count,
+               int domain) {
     uint64_t key = sample_key(seed, slot);
     for (int64_t i = 0; i < count; i++)
         sample_store((int)dtype, bytes, i, sample_hash(key, begin + i), domain);
@@ -34,7 +35,8 @@ static void place_edge(Arena *arena, Gate *gate, const EdgeShape *shape) {
     edge.outputs = arena_array(arena, int64_t, ir->outputs.count);
     edge.expected = arena_array(arena, Expected, ir->outputs.count);
     for (uint32_t i = 0; i < ir->inputs.count; i++)
-        edge.inputs[i] = place(gate, &ir->inputs.data[i].type, ir->inputs.data[i].strides, edge.misaligned);
+        edge.inputs[i] =
+            place(gate, &ir->inputs.data[i].type, ir->inputs.data[i].strides, edge.misaligned);
     for (uint32_t i = 0; i < ir->outputs.count; i++) {
         const IrOutput *output = &ir->outputs.data[i];
         edge.outputs[i] = output->updates >= 0
@@ -45,7 +47,8 @@ static void place_edge(Arena *arena, Gate *gate, const EdgeShape *shape) {
 }
 
 void image_place(Arena *arena, Gate *gate, const EdgeShapes *shapes) {
-    for (uint32_t i = 0; i < shapes->list.count; i++) place_edge(arena, gate, &shapes->list.data[i]);
+    for (uint32_t i = 0; i < shapes->list.count; i++)
+        place_edge(arena, gate, &shapes->list.data[i]);
 }
 
 /* --- data */
@@ -68,7 +71,8 @@ static void fill_element(void *context, int64_t n, int64_t offset, const int64_t
     uint64_t index = 0;
     (void)n;
     if (!filler->special) {
-        sample_store((int)type, bytes, 0, sample_hash(filler->key, offset + filler->before), filler->domain);
+        sample_store((int)type, bytes, 0, sample_hash(filler->key, offset + filler->before),
+                     filler->domain);
         return;
     }
     for (uint32_t i = 0; i < filler->input->type.rank; i++) {
@@ -89,7 +93,8 @@ static void set_direction(Filler *filler, const EdgeShapes *shapes, const Ir *ir
         int axis = axes_of_value(shapes->axes, ir, input->value, i);
         if (axis < 0 || input->strides[i] == 0) continue;
         filler->factor[i] = axis == 0 ? inner : axis == 1 ? outer : 3;
-        if (!plane) filler->factor[i] = inner == 0 ? SPECIALS : inner; /* counts as its own multiple */
+        if (!plane)
+            filler->factor[i] = inner == 0 ? SPECIALS : inner; /* counts as its own multiple */
     }
     filler->split = plane ? 0 : outer;
 }
@@ -120,14 +125,17 @@ typedef struct Mover {
 
 static void move_element(void *context, int64_t n, int64_t offset, const int64_t *coordinate) {
     const Mover *mover = context;
-    uint8_t *at = mover->strided + offset * (int64_t)mover->bytes, *dense = mover->dense + n * (int64_t)mover->bytes;
+    uint8_t *at = mover->strided + offset * (int64_t)mover->bytes,
+            *dense = mover->dense + n * (int64_t)mover->bytes;
     (void)coordinate;
     memcpy(mover->gather ? dense : at, mover->gather ? at : dense, mover->bytes);
 }
 
-static void move_output(const Edge *edge, uint8_t *image, uint32_t index, uint8_t *dense, bool gather) {
+static void move_output(const Edge *edge, uint8_t *image, uint32_t index, uint8_t *dense,
+                        bool gather) {
     const IrOutput *output = &edge->ir->outputs.data[index];
-    Mover mover = {image + edge->outputs[index], dense, dtype_info(output->type.dtype)->bytes, gather};
+    Mover mover = {image + edge->outputs[index], dense, dtype_info(output->type.dtype)->bytes,
+                   gather};
     edge_visit(&output->type, output->strides, move_element, &mover);
 }
 
@@ -150,7 +158,8 @@ void image_poison(Gate *gate, uint32_t index) {
             free(poison);
             continue;
         }
-        for (size_t k = 0; k < bytes; k++) poison[k] = (uint8_t)~((const uint8_t *)expected->lo)[k];
+        for (size_t k = 0; k < bytes; k++)
+            poison[k] = (uint8_t) ~((const uint8_t *)expected->lo)[k];
         image_scatter(edge, gate->image, i, poison);
         free(poison);
     }
@@ -164,8 +173,8 @@ const void **image_inputs(Arena *arena, const Edge *edge, const uint8_t *image) 
 
 /* --- names of places */
 
-static const char *name_within(size_t at, int64_t zero, const Type *type, const int64_t *strides, const char *name,
-                               Arena *arena) {
+static const char *name_within(size_t at, int64_t zero, const Type *type, const int64_t *strides,
+                               const char *name, Arena *arena) {
     int64_t before, count, bytes = dtype_info(type->dtype)->bytes;
     edge_extent(type, strides, &before, &count);
     int64_t begin = zero - before * bytes, end = begin + count * bytes, place_at = (int64_t)at;
@@ -181,11 +190,13 @@ const char *image_place_name(const Gate *gate, size_t at, Arena *arena) {
         const char *name = NULL;
         for (uint32_t i = 0; name == NULL && i < edge->ir->inputs.count; i++) {
             const IrInput *input = &edge->ir->inputs.data[i];
-            name = name_within(at, edge->inputs[i], &input->type, input->strides, input->name, arena);
+            name =
+                name_within(at, edge->inputs[i], &input->type, input->strides, input->name, arena);
         }
         for (uint32_t i = 0; name == NULL && i < edge->ir->outputs.count; i++) {
             const IrOutput *output = &edge->ir->outputs.data[i];
-            name = name_within(at, edge->outputs[i], &output->type, output->strides, output->name, arena);
+            name = name_within(at, edge->outputs[i], &output->type, output->strides, output->name,
+                               arena);
         }
         if (name != NULL) return arena_printf(arena, "edge '%s': %s", edge->label, name);
     }

@@ -16,8 +16,10 @@ static uint32_t find(uint32_t *root, uint32_t id) {
 static void tie(uint32_t *root, uint32_t a, uint32_t b) {
     a = find(root, a);
     b = find(root, b);
-    if (a < b) root[b] = a;
-    else root[a] = b;
+    if (a < b)
+        root[b] = a;
+    else
+        root[a] = b;
 }
 
 static uint32_t axis_id(uint32_t value, uint32_t axis) {
@@ -25,8 +27,8 @@ static uint32_t axis_id(uint32_t value, uint32_t axis) {
 }
 
 /* Right-aligned axes of one size, other than 1, are one; `skip` axes from the right are left alone. */
-static void tie_broadcast(uint32_t *root, uint32_t a, const Type *type_a, uint32_t b, const Type *type_b,
-                          uint32_t skip) {
+static void tie_broadcast(uint32_t *root, uint32_t a, const Type *type_a, uint32_t b,
+                          const Type *type_b, uint32_t skip) {
     for (uint32_t i = skip; i < type_a->rank && i < type_b->rank; i++) {
         uint32_t from = type_a->rank - 1 - i, to = type_b->rank - 1 - i;
         if (type_a->dim[from] == type_b->dim[to] && type_a->dim[from] != 1)
@@ -55,14 +57,17 @@ static void tie_matmul(uint32_t *root, const Ir *ir, Value v, const IrNode *node
         tie_broadcast(root, b, y, v, &node->type, 2);
     } else {
         for (uint32_t i = 0; rows && i + 2 < x->rank; i++) tie(root, axis_id(a, i), axis_id(v, i));
-        for (uint32_t i = 0; columns && i + 2 < y->rank; i++) tie(root, axis_id(b, i), axis_id(v, i));
+        for (uint32_t i = 0; columns && i + 2 < y->rank; i++)
+            tie(root, axis_id(b, i), axis_id(v, i));
     }
 }
 
 static void tie_node(uint32_t *root, const Ir *ir, Value v) {
     const IrNode *node = ir_node(ir, v);
-    if (node->op == IR_TRANSPOSE) tie_transpose(root, v, node);
-    else if (node->op == IR_MATMUL) tie_matmul(root, ir, v, node);
+    if (node->op == IR_TRANSPOSE)
+        tie_transpose(root, v, node);
+    else if (node->op == IR_MATMUL)
+        tie_matmul(root, ir, v, node);
     else
         for (uint32_t i = 0; i < node->count; i++)
             tie_broadcast(root, node->arg[i], &ir_node(ir, node->arg[i])->type, v, &node->type, 0);
@@ -106,7 +111,8 @@ static bool is_flat(const Ir *ir) {
     }
     for (uint32_t i = 0; i < ir->inputs.count; i++) {
         const IrInput *input = &ir->inputs.data[i];
-        if (dense_count(&input->type, input->strides) != count && !is_single(&input->type, input->strides))
+        if (dense_count(&input->type, input->strides) != count &&
+            !is_single(&input->type, input->strides))
             return false;
     }
     for (Value v = 1; v < ir->nodes.count; v++) {
@@ -124,8 +130,8 @@ static const Axes *find_axes(Arena *arena, const Ir *ir) {
     for (Value v = 1; v < ir->nodes.count; v++) tie_node(axes->root, ir, v);
     for (uint32_t i = 0; i < ir->outputs.count; i++) {
         const IrOutput *output = &ir->outputs.data[i];
-        tie_broadcast(axes->root, output->value, &ir_node(ir, output->value)->type, output_id(ir, i),
-                      &output->type, 0);
+        tie_broadcast(axes->root, output->value, &ir_node(ir, output->value)->type,
+                      output_id(ir, i), &output->type, 0);
         if (i > 0 && ir->outputs.data[0].type.rank == output->type.rank)
             tie_broadcast(axes->root, output_id(ir, 0), &ir->outputs.data[0].type, output_id(ir, i),
                           &output->type, 0);
@@ -179,8 +185,10 @@ static void restride(const Type *before, const Type *type, int64_t *strides) {
     memcpy(old, strides, sizeof old);
     for (uint32_t i; (i = next_axis(before, old, done)) != RANK_MAX; done[i] = true) {
         int64_t size = llabs(old[i]), stride = size;
-        if (packed_before > 0 && size == packed_before) stride = packed;
-        else if (packed_before > 0 && size > packed_before) stride = packed + GAP;
+        if (packed_before > 0 && size == packed_before)
+            stride = packed;
+        else if (packed_before > 0 && size > packed_before)
+            stride = packed + GAP;
         strides[i] = old[i] < 0 ? -stride : stride;
         packed_before = size * before->dim[i];
         packed = stride * (type->dim[i] > 0 ? type->dim[i] : 1);
@@ -215,13 +223,17 @@ static const Ir *reshape(Arena *arena, const Ir *ir, const Axes *axes, const int
 
 /* --- which extents */
 
-static void add(Arena *arena, EdgeShapes *shapes, const Ir *ir, const char *label, EdgeData data, int64_t inner,
-                int64_t outer, bool misaligned) {
+static void add(Arena *arena, EdgeShapes *shapes, const Ir *ir, const char *label, EdgeData data,
+                int64_t inner, int64_t outer, bool misaligned) {
     const Axes *axes = shapes->axes;
     int64_t *extent = arena_array(arena, int64_t, axes->count);
     if (axes->flat || axes->count == 1) inner *= outer, outer = 1;
-    for (uint32_t i = 0; i < axes->count; i++) extent[i] = i == 0 ? inner : i == 1 ? outer : outer < 2 ? 1 : 2;
-    EdgeShape shape = {.label = label, .ir = reshape(arena, ir, axes, extent), .data = data, .misaligned = misaligned};
+    for (uint32_t i = 0; i < axes->count; i++)
+        extent[i] = i == 0 ? inner : i == 1 ? outer : outer < 2 ? 1 : 2;
+    EdgeShape shape = {.label = label,
+                       .ir = reshape(arena, ir, axes, extent),
+                       .data = data,
+                       .misaligned = misaligned};
     array_push(arena, &shapes->list, shape);
 }
 
@@ -236,7 +248,8 @@ EdgeShapes edge_shapes(Arena *arena, const Ir *ir) {
     EdgeShapes shapes = {.axes = find_axes(arena, ir)};
     bool single = shapes.axes->flat || shapes.axes->count < 2;
     const char *times = single ? "" : "3x";
-    if (shapes.axes->count > 0) add(arena, &shapes, ir, "specials", EDGE_SPECIAL, SPECIALS, SPECIALS, false);
+    if (shapes.axes->count > 0)
+        add(arena, &shapes, ir, "specials", EDGE_SPECIAL, SPECIALS, SPECIALS, false);
     for (uint32_t i = 0; shapes.axes->count > 0 && i < sizeof inner / sizeof *inner; i++)
         add(arena, &shapes, ir, arena_printf(arena, "%s%d", times, inner[i]), EDGE_RANDOM, inner[i],
             single ? 1 : 3, false);
@@ -282,8 +295,10 @@ void edge_extent(const Type *type, const int64_t *strides, int64_t *before, int6
     int64_t low = 0, high = 0;
     for (uint32_t i = 0; i < type->rank; i++) {
         int64_t reach = strides[i] * (type->dim[i] - 1);
-        if (reach < 0) low += reach;
-        else high += reach;
+        if (reach < 0)
+            low += reach;
+        else
+            high += reach;
     }
     *before = -low;
     *count = type_count(type) == 0 ? 0 : high - low + 1;

@@ -11,12 +11,37 @@ static double special_real(DType type, uint64_t index) {
     double ulp = storage_ulp((int)type, 1), least = storage_least((int)type);
     double largest = storage_limit((int)type) - storage_limit((int)type) * ulp / 2;
     if (type == DT_F64) largest = 0x1.fffffffffffffp1023;
-    const double values[SPECIALS] = {
-        NAN,        INFINITY, -INFINITY, 0.0,        -0.0,    least * ulp, -least * ulp, least - least * ulp,
-        least,      largest,  -largest,  1,          -1,      1 + ulp,     -1 + ulp,     0.5,
-        -0.5,       1.5,      2.5,       -2.5,       3,       -5,          10,           -40,
-        88.5,       -104,     1000,      -1000,      1e-3,    1.57079632679489662, 1 / ulp,
-    };
+    const double values[SPECIALS] = {NAN,
+                                     INFINITY,
+                                     -INFINITY,
+                                     0.0,
+                                     -0.0,
+                                     least * ulp,
+                                     -least * ulp,
+                                     least - least * ulp,
+                                     least,
+                                     largest,
+                                     -largest,
+                                     1,
+                                     -1,
+                                     1 + ulp,
+                                     -1 + ulp,
+                                     0.5,
+                                     -0.5,
+                                     1.5,
+                                     2.5,
+                                     -2.5,
+                                     3,
+                                     -5,
+                                     10,
+                                     -40,
+                                     88.5,
+                                     -104,
+                                     1000,
+                                     -1000,
+                                     1e-3,
+                                     1.57079632679489662,
+                                     1 / ulp};
     double value = values[index % SPECIALS];
     if (type == DT_F16) return storage_round_f16(value);
     if (type == DT_BF16) return storage_round_bf16(value);
@@ -25,12 +50,16 @@ static double special_real(DType type, uint64_t index) {
 
 static int64_t special_whole(DType type, uint64_t index) {
     int64_t low = storage_low((int)type), high = storage_high((int)type);
-    const int64_t values[] = {0,  1,        -1,       low,  high, low + 1,    high - 1,    2,          -2,  3,
-                              -7, low / 2, high / 2, 10,   100,  0x7fffffff, -0x7fffffff, 0x100000000, 255, 127};
+    const int64_t values[] = {
+        0,  1,       -1,       low, high, low + 1,    high - 1,    2,           -2,  3,
+        -7, low / 2, high / 2, 10,  100,  0x7fffffff, -0x7fffffff, 0x100000000, 255, 127};
     return storage_clamp((int)type, values[index % (sizeof values / sizeof *values)]);
 }
 
 void special_store(DType type, uint64_t index, void *bytes, int64_t at) {
-    if (dtype_is_float(type)) storage_store_real((int)type, bytes, at, special_real(type, index));
-    else storage_store_whole((int)type, bytes, at, type == DT_BOOL ? (int64_t)(index & 1) : special_whole(type, index));
+    if (dtype_is_float(type))
+        storage_store_real((int)type, bytes, at, special_real(type, index));
+    else
+        storage_store_whole((int)type, bytes, at,
+                            type == DT_BOOL ? (int64_t)(index & 1) : special_whole(type, index));
 }

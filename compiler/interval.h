@@ -63,8 +63,10 @@ KF_FN Interval interval_make(KfCompute lo, KfReal v, KfCompute hi, int nan) {
     if (lo != lo || hi != hi) {
         if (lo != lo && hi != hi) return interval_nan();
         nan = NAN_MAY;
-        if (lo != lo) lo = -KF_HUGE;
-        else hi = KF_HUGE;
+        if (lo != lo)
+            lo = -KF_HUGE;
+        else
+            hi = KF_HUGE;
     }
     r.lo = lo;
     r.hi = hi;
@@ -74,7 +76,8 @@ KF_FN Interval interval_make(KfCompute lo, KfReal v, KfCompute hi, int nan) {
 }
 
 KF_FN int interval_is_point(Interval a) {
-    return a.nan == NAN_NEVER && a.lo == a.hi && (a.lo != 0 || is_negative(a.lo) == is_negative(a.hi));
+    return a.nan == NAN_NEVER && a.lo == a.hi &&
+           (a.lo != 0 || is_negative(a.lo) == is_negative(a.hi));
 }
 
 KF_FN int interval_is_whole_line(Interval a) {
@@ -91,7 +94,8 @@ KF_FN KfCompute upper_end(KfCompute a, KfCompute b) {
     return b > a || a != a ? b : a;
 }
 
-KF_FN Interval interval_corners(KfCompute p, KfCompute q, KfCompute r, KfCompute s, KfReal v, int nan) {
+KF_FN Interval interval_corners(KfCompute p, KfCompute q, KfCompute r, KfCompute s, KfReal v,
+                                int nan) {
     return interval_make(lower_end(lower_end(p, q), lower_end(r, s)), v,
                          upper_end(upper_end(p, q), upper_end(r, s)), nan);
 }
@@ -100,7 +104,8 @@ KF_FN Interval interval_hull(Interval a, Interval b, KfReal v) {
     if (a.nan == NAN_MUST && b.nan == NAN_MUST) return a;
     if (a.nan == NAN_MUST) b.nan = NAN_MAY;
     if (b.nan == NAN_MUST) a.nan = NAN_MAY;
-    return interval_make(lower_end(a.lo, b.lo), v, upper_end(a.hi, b.hi), (a.nan | b.nan) & NAN_MAY);
+    return interval_make(lower_end(a.lo, b.lo), v, upper_end(a.hi, b.hi),
+                         (a.nan | b.nan) & NAN_MAY);
 }
 
 /* What is left of `a` in [low, high]; NaN outside. */
@@ -152,7 +157,8 @@ KF_FN Interval interval_mul(Interval a, Interval b) {
     if (interval_has_infinity(b) && interval_has_zero(a)) nan = NAN_MAY;
     if (interval_has_infinity(a) && interval_has_zero(b)) nan = NAN_MAY;
     return interval_corners(corner(a.lo * b.lo, a.lo, b.lo), corner(a.lo * b.hi, a.lo, b.hi),
-                            corner(a.hi * b.lo, a.hi, b.lo), corner(a.hi * b.hi, a.hi, b.hi), a.v * b.v, nan);
+                            corner(a.hi * b.lo, a.hi, b.lo), corner(a.hi * b.hi, a.hi, b.hi),
+                            a.v * b.v, nan);
 }
 
 KF_FN Interval interval_fabs(Interval a) {
@@ -173,9 +179,11 @@ KF_FN Interval interval_div(Interval a, Interval b) {
     if (interval_has_zero(a) && interval_has_zero(b)) nan = NAN_MAY;
     if (interval_has_infinity(a) && interval_has_infinity(b)) nan = NAN_MAY;
     if (interval_is_point(a) && interval_is_point(b)) return interval_point(a.lo / b.lo);
-    if (is_negative(b.lo) != is_negative(b.hi)) return interval_make(-KF_HUGE, a.v / b.v, KF_HUGE, nan);
+    if (is_negative(b.lo) != is_negative(b.hi))
+        return interval_make(-KF_HUGE, a.v / b.v, KF_HUGE, nan);
     return interval_corners(corner(a.lo / b.lo, a.lo, b.lo), corner(a.lo / b.hi, a.lo, b.hi),
-                            corner(a.hi / b.lo, a.hi, b.lo), corner(a.hi / b.hi, a.hi, b.hi), a.v / b.v, nan);
+                            corner(a.hi / b.lo, a.hi, b.lo), corner(a.hi / b.hi, a.hi, b.hi),
+                            a.v / b.v, nan);
 }
 
 KF_FN Interval interval_sqrt(Interval a) {
@@ -209,7 +217,8 @@ KF_FN Interval interval_fmax(Interval a, Interval b) {
     KfCompute low = a.lo > b.lo ? a.lo : b.lo;
     if (a.nan == NAN_MUST) return b;
     if (b.nan == NAN_MUST) return a;
-    if (low == 0 && (interval_has_minus_zero(a) || interval_has_minus_zero(b))) low = (KfCompute)-0.0f;
+    if (low == 0 && (interval_has_minus_zero(a) || interval_has_minus_zero(b)))
+        low = (KfCompute)-0.0f;
     r = interval_make(low, a.v > b.v ? a.v : b.v, upper_end(a.hi, b.hi), a.nan & b.nan);
     if (a.nan) r = interval_hull(r, b, r.v);
     if (b.nan) r = interval_hull(r, a, r.v);
@@ -234,7 +243,8 @@ KF_FN Interval interval_fma(Interval a, Interval b, Interval c) {
     if (product.nan == NAN_MUST || c.nan == NAN_MUST) return interval_nan();
     if (interval_is_point(a) && interval_is_point(b) && interval_is_point(c))
         return interval_point(KF_C(fma)(a.lo, b.lo, c.lo));
-    if ((interval_has_infinity(a) || interval_has_infinity(b)) && interval_has_infinity(c)) nan = NAN_MAY;
+    if ((interval_has_infinity(a) || interval_has_infinity(b)) && interval_has_infinity(c))
+        nan = NAN_MAY;
     low = interval_corners(KF_C(fma)(a.lo, b.lo, c.lo), KF_C(fma)(a.lo, b.hi, c.lo),
                            KF_C(fma)(a.hi, b.lo, c.lo), KF_C(fma)(a.hi, b.hi, c.lo), 0, NAN_NEVER);
     high = interval_corners(KF_C(fma)(a.lo, b.lo, c.hi), KF_C(fma)(a.lo, b.hi, c.hi),
@@ -269,11 +279,12 @@ KF_FN Interval interval_fmod(Interval a, Interval b) {
     KfReal v = KF_R(fmod)(a.v, b.v);
     if (a.nan == NAN_MUST || b.nan == NAN_MUST) return interval_nan();
     if (interval_is_point(a) && interval_is_point(b)) return interval_point(low);
-    if (interval_is_smooth(a, b, low, high)) return interval_make(low, v, high, remainder_nan(a, b));
+    if (interval_is_smooth(a, b, low, high))
+        return interval_make(low, v, high, remainder_nan(a, b));
     size = upper_end(interval_fabs(a).hi, 0);
     if (interval_fabs(b).hi < size) size = interval_fabs(b).hi;
-    return interval_make(is_negative(a.lo) ? -size : 0, v, is_negative(a.hi) ? (KfCompute)-0.0f : size,
-                         remainder_nan(a, b));
+    return interval_make(is_negative(a.lo) ? -size : 0, v,
+                         is_negative(a.hi) ? (KfCompute)-0.0f : size, remainder_nan(a, b));
 }
 
 KF_FN Interval interval_mod(Interval a, Interval b) {
@@ -281,8 +292,10 @@ KF_FN Interval interval_mod(Interval a, Interval b) {
     KfReal v = floored_remainder_real(a.v, b.v);
     if (a.nan == NAN_MUST || b.nan == NAN_MUST) return interval_nan();
     if (interval_is_point(a) && interval_is_point(b)) return interval_point(low);
-    if (interval_is_smooth(a, b, low, high)) return interval_make(low, v, high, remainder_nan(a, b));
-    return interval_make(lower_end(b.lo, (KfCompute)-0.0f), v, upper_end(b.hi, 0), remainder_nan(a, b));
+    if (interval_is_smooth(a, b, low, high))
+        return interval_make(low, v, high, remainder_nan(a, b));
+    return interval_make(lower_end(b.lo, (KfCompute)-0.0f), v, upper_end(b.hi, 0),
+                         remainder_nan(a, b));
 }
 
 #endif

@@ -26,13 +26,13 @@ KF_FN Interval interval_clip(Interval a, KfCompute low, KfCompute high) {
 }
 
 /* A function that grows: evaluated once where the argument is one number. */
-#define KF_GROWING(name)                                                                           \
-    KF_FN Interval interval_growing_##name(Interval a, KfReal ulp) {                               \
-        KfReal v;                                                                                  \
-        if (a.nan == NAN_MUST) return a;                                                           \
-        v = KF_R(name)(a.v);                                                                       \
-        if (interval_is_point(a)) return interval_widen(v, v, v, NAN_NEVER, ulp);                  \
-        return interval_widen(KF_R(name)((KfReal)a.lo), v, KF_R(name)((KfReal)a.hi), a.nan, ulp);  \
+#define KF_GROWING(name)                                                                          \
+    KF_FN Interval interval_growing_##name(Interval a, KfReal ulp) {                              \
+        KfReal v;                                                                                 \
+        if (a.nan == NAN_MUST) return a;                                                          \
+        v = KF_R(name)(a.v);                                                                      \
+        if (interval_is_point(a)) return interval_widen(v, v, v, NAN_NEVER, ulp);                 \
+        return interval_widen(KF_R(name)((KfReal)a.lo), v, KF_R(name)((KfReal)a.hi), a.nan, ulp); \
     }
 KF_GROWING(exp)
 KF_GROWING(exp2)
@@ -51,13 +51,13 @@ KF_GROWING(cbrt)
 KF_GROWING(tan)
 #undef KF_GROWING
 
-#define KF_FALLING(name)                                                                           \
-    KF_FN Interval interval_falling_##name(Interval a, KfReal ulp) {                               \
-        KfReal v;                                                                                  \
-        if (a.nan == NAN_MUST) return a;                                                           \
-        v = KF_R(name)(a.v);                                                                       \
-        if (interval_is_point(a)) return interval_widen(v, v, v, NAN_NEVER, ulp);                  \
-        return interval_widen(KF_R(name)((KfReal)a.hi), v, KF_R(name)((KfReal)a.lo), a.nan, ulp);  \
+#define KF_FALLING(name)                                                                          \
+    KF_FN Interval interval_falling_##name(Interval a, KfReal ulp) {                              \
+        KfReal v;                                                                                 \
+        if (a.nan == NAN_MUST) return a;                                                          \
+        v = KF_R(name)(a.v);                                                                      \
+        if (interval_is_point(a)) return interval_widen(v, v, v, NAN_NEVER, ulp);                 \
+        return interval_widen(KF_R(name)((KfReal)a.hi), v, KF_R(name)((KfReal)a.lo), a.nan, ulp); \
     }
 KF_FALLING(acos)
 KF_FALLING(erfc)
@@ -177,10 +177,10 @@ KF_CALL Interval interval_hypot(Interval a, Interval b, KfReal ulp) {
 
 KF_FN Interval interval_widen_corners(KfReal p, KfReal q, KfReal r, KfReal s, KfReal v, int nan,
                                       KfReal ulp) {
-    Interval low = interval_corners(moved_end(p, ulp, -1), moved_end(q, ulp, -1), moved_end(r, ulp, -1),
-                                    moved_end(s, ulp, -1), 0, NAN_NEVER);
-    Interval high = interval_corners(moved_end(p, ulp, 1), moved_end(q, ulp, 1), moved_end(r, ulp, 1),
-                                     moved_end(s, ulp, 1), 0, NAN_NEVER);
+    Interval low = interval_corners(moved_end(p, ulp, -1), moved_end(q, ulp, -1),
+                                    moved_end(r, ulp, -1), moved_end(s, ulp, -1), 0, NAN_NEVER);
+    Interval high = interval_corners(moved_end(p, ulp, 1), moved_end(q, ulp, 1),
+                                     moved_end(r, ulp, 1), moved_end(s, ulp, 1), 0, NAN_NEVER);
     return interval_make(low.lo, v, high.hi, (nan | low.nan) & NAN_MAY);
 }
 
@@ -189,7 +189,8 @@ KF_CALL Interval interval_atan2(Interval y, Interval x, KfReal ulp) {
     KfReal v;
     if (y.nan == NAN_MUST || x.nan == NAN_MUST) return interval_nan();
     v = KF_R(atan2)(y.v, x.v);
-    if (interval_is_point(y) && interval_is_point(x)) return interval_widen(v, v, v, NAN_NEVER, ulp);
+    if (interval_is_point(y) && interval_is_point(x))
+        return interval_widen(v, v, v, NAN_NEVER, ulp);
     if (is_negative(x.lo) && is_negative(y.lo) != is_negative(y.hi))
         return interval_widen(-KF_PI, v, KF_PI, y.nan | x.nan, ulp);
     return interval_widen_corners(KF_R(atan2)((KfReal)y.lo, (KfReal)x.lo),
@@ -200,9 +201,10 @@ KF_CALL Interval interval_atan2(Interval y, Interval x, KfReal ulp) {
 
 /* Base not negative, no NaN in it: monotone in each argument. */
 KF_FN Interval interval_pow_positive(Interval a, Interval b, KfReal v, KfReal ulp) {
-    return interval_widen_corners(KF_R(pow)((KfReal)a.lo, (KfReal)b.lo), KF_R(pow)((KfReal)a.lo, (KfReal)b.hi),
-                                  KF_R(pow)((KfReal)a.hi, (KfReal)b.lo), KF_R(pow)((KfReal)a.hi, (KfReal)b.hi),
-                                  v, a.nan | b.nan, ulp);
+    return interval_widen_corners(KF_R(pow)((KfReal)a.lo, (KfReal)b.lo),
+                                  KF_R(pow)((KfReal)a.lo, (KfReal)b.hi),
+                                  KF_R(pow)((KfReal)a.hi, (KfReal)b.lo),
+                                  KF_R(pow)((KfReal)a.hi, (KfReal)b.hi), v, a.nan | b.nan, ulp);
 }
 
 /* Base may be negative, exponent one whole number: even or odd. */
@@ -212,8 +214,9 @@ KF_FN Interval interval_pow_whole(Interval a, Interval b, KfReal v, KfReal ulp) 
     if (odd && !negative && b.lo < 0) return interval_make(-KF_HUGE, v, KF_HUGE, a.nan);
     if (odd && !negative) {
         size = interval_pow_positive(interval_make(-a.lo, -a.v, -a.lo, a.nan), b, v, ulp);
-        return interval_hull(interval_neg(size),
-                             interval_pow_positive(interval_make(a.hi, a.v, a.hi, a.nan), b, v, ulp), v);
+        return interval_hull(
+            interval_neg(size),
+            interval_pow_positive(interval_make(a.hi, a.v, a.hi, a.nan), b, v, ulp), v);
     }
     size = interval_pow_positive(interval_fabs(a), b, odd ? -v : v, ulp);
     return odd ? interval_neg(size) : size;
@@ -221,7 +224,8 @@ KF_FN Interval interval_pow_whole(Interval a, Interval b, KfReal v, KfReal ulp) 
 
 KF_FN Interval interval_pow_numbers(Interval a, Interval b, KfReal ulp) {
     KfReal v = KF_R(pow)(a.v, b.v);
-    if (interval_is_point(a) && interval_is_point(b)) return interval_widen(v, v, v, NAN_NEVER, ulp);
+    if (interval_is_point(a) && interval_is_point(b))
+        return interval_widen(v, v, v, NAN_NEVER, ulp);
     if (!is_negative(a.lo)) return interval_pow_positive(a, b, v, ulp);
     if (interval_is_point(b) && KF_R(floor)(b.v) == b.v) return interval_pow_whole(a, b, v, ulp);
     if (a.hi < 0 && interval_is_point(b) && a.lo != -KF_HUGE) return interval_nan();

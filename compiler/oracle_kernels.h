@@ -71,8 +71,8 @@ static __device__ void measure(int type, Expect e, double x, double *bound, doub
     if (!((side > other ? side : other) / ulp >= 8)) *ulps = error / ulp;
 }
 
-static __device__ void report_element(OracleReport *report, Expect e, int type, const void *out, int64_t at,
-                                      int64_t i) {
+static __device__ void report_element(OracleReport *report, Expect e, int type, const void *out,
+                                      int64_t at, int64_t i) {
     double x = 0, bound = -1, ulps = -1;
     int right;
     if (storage_is_float(type)) {
@@ -139,22 +139,24 @@ static __device__ void report_publish(OracleReport mine, OracleReport *report) {
         __syncthreads();
     }
     if (threadIdx.x != 0) return;
-    while (atomicCAS(&oracle_lock, 0u, 1u) != 0) {}
+    while (atomicCAS(&oracle_lock, 0u, 1u) != 0) {
+    }
     __threadfence();
     report_merge(report, &mine);
     __threadfence();
     atomicExch(&oracle_lock, 0u);
 }
 
-extern "C" __global__ void kf_fill(void *bytes, int type, uint64_t seed, uint32_t slot, int64_t begin,
-                                   int64_t count, int domain) {
+extern "C" __global__ void kf_fill(void *bytes, int type, uint64_t seed, uint32_t slot,
+                                   int64_t begin, int64_t count, int domain) {
     uint64_t key = sample_key(seed, slot);
     for (int64_t i = first_index(); i < count; i += index_step())
         sample_store(type, bytes, i, sample_hash(key, begin + i), domain);
 }
 
-extern "C" __global__ void kf_expect(const void *const *in, uint32_t output, const int64_t *index, int64_t count,
-                                     double *lo, double *value, double *hi, uint8_t *state) {
+extern "C" __global__ void kf_expect(const void *const *in, uint32_t output, const int64_t *index,
+                                     int64_t count, double *lo, double *value, double *hi,
+                                     uint8_t *state) {
     for (int64_t i = first_index(); i < count; i += index_step()) {
         Expect e = oracle_element(in, output, index[i]);
         lo[i] = e.lo;
@@ -164,8 +166,8 @@ extern "C" __global__ void kf_expect(const void *const *in, uint32_t output, con
     }
 }
 
-extern "C" __global__ void kf_check(const void *const *in, void *const *out, uint32_t output, int64_t begin,
-                                    int64_t count, OracleReport *report) {
+extern "C" __global__ void kf_check(const void *const *in, void *const *out, uint32_t output,
+                                    int64_t begin, int64_t count, OracleReport *report) {
     OracleReport mine = report_none();
     int type = oracle_type(output);
     for (int64_t i = first_index(); i < count; i += index_step()) {

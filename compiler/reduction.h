@@ -6,7 +6,8 @@
 #define KF_REDUCTION_H
 
 #define KF_ROUNDING ((KfReal)KF_ULP_ONE / 2)
-#define KF_WHOLE_LIMIT ((KfReal)2 / (KfReal)KF_ULP_ONE) /* 2^24, 2^53: whole numbers up to it are exact */
+#define KF_WHOLE_LIMIT \
+    ((KfReal)2 / (KfReal)KF_ULP_ONE) /* 2^24, 2^53: whole numbers up to it are exact */
 #if KF_COMPUTE_BITS == 64
 #define KF_LARGEST 0x1.fffffffffffffp1023L
 #define KF_EXPONENT_MAX 1023
@@ -18,9 +19,9 @@
 /* What a reduction has seen of one row. */
 typedef struct Sum {
     int64_t count;
-    KfReal v, lo, hi;        /* sums of finite ends; of a product: factors; the largest of an extreme */
-    KfReal size;             /* sum of larger magnitudes */
-    KfReal above, below;     /* sums of what is positive, negative; of a product: of exponents */
+    KfReal v, lo, hi;    /* sums of finite ends; of a product: factors; the largest of an extreme */
+    KfReal size;         /* sum of larger magnitudes */
+    KfReal above, below; /* sums of what is positive, negative; of a product: of exponents */
     KfReal square, spread;   /* about the mean: sums of squares, of distances times radii, … */
     KfReal distance, radius; /* … of distances, of radii */
     Whole whole;
@@ -99,8 +100,10 @@ KF_FN void sum_multiply(Sum *sum, Interval a) {
     sum->fractions |= KF_R(floor)(a.v) != a.v;
     if (a.v == 0 || !interval_is_finite(a)) return;
     KF_R(frexp)(a.v, &exponent);
-    if (exponent > 0) sum->above += exponent;
-    else sum->below += exponent - 1;
+    if (exponent > 0)
+        sum->above += exponent;
+    else
+        sum->below += exponent - 1;
 }
 
 /* The largest (for max), negated for min. Of zeros at the top either may come. */
@@ -110,7 +113,8 @@ KF_FN void sum_raise(Sum *sum, Interval a) {
     if (a.nan == NAN_MUST) return;
     a.nan = NAN_NEVER;
     if (sum->started)
-        a = interval_fmax(a, interval_make((KfCompute)sum->lo, sum->v, (KfCompute)sum->hi, NAN_NEVER));
+        a = interval_fmax(a,
+                          interval_make((KfCompute)sum->lo, sum->v, (KfCompute)sum->hi, NAN_NEVER));
     sum->started = 1;
     sum->lo = (KfReal)a.lo;
     sum->v = a.v;
@@ -120,32 +124,42 @@ KF_FN void sum_raise(Sum *sum, Interval a) {
 KF_FN void sum_add_whole(Sum *sum, int op, int type, Whole a) {
     Whole before = sum->whole;
     if (!sum->started) before = op == IR_SUM ? whole_point(0) : op == IR_PROD ? whole_point(1) : a;
-    if (op == IR_SUM) sum->whole = whole_add(type, before, a);
-    else if (op == IR_PROD) sum->whole = whole_mul(type, before, a);
-    else sum->whole = op == IR_MAX ? whole_fmax(before, a) : whole_fmin(before, a);
+    if (op == IR_SUM)
+        sum->whole = whole_add(type, before, a);
+    else if (op == IR_PROD)
+        sum->whole = whole_mul(type, before, a);
+    else
+        sum->whole = op == IR_MAX ? whole_fmax(before, a) : whole_fmin(before, a);
     sum->started = 1;
 }
 
 KF_FN void sum_add_real(Sum *sum, int op, Interval a, int pass, KfReal mean) {
-    if (op == IR_PROD) sum_multiply(sum, a);
-    else if (op == IR_MAX) sum_raise(sum, a);
-    else if (op == IR_MIN) sum_raise(sum, interval_neg(a));
-    else if (pass == 0) sum_add(sum, a);
-    else sum_add_deviation(sum, a, mean);
+    if (op == IR_PROD)
+        sum_multiply(sum, a);
+    else if (op == IR_MAX)
+        sum_raise(sum, a);
+    else if (op == IR_MIN)
+        sum_raise(sum, interval_neg(a));
+    else if (pass == 0)
+        sum_add(sum, a);
+    else
+        sum_add_deviation(sum, a, mean);
 }
 
 /* --- what a row comes to */
 
 /* A sum that is zero may have either sign: it matters what it started from. */
 KF_FN Interval sum_signed(KfCompute low, KfReal v, KfCompute high, int nan) {
-    return interval_make(low == 0 ? (KfCompute)-0.0f : low, v, high == 0 ? (KfCompute)0 : high, nan);
+    return interval_make(low == 0 ? (KfCompute)-0.0f : low, v, high == 0 ? (KfCompute)0 : high,
+                         nan);
 }
 
 /* A value in [lo - error, hi + error]; ends are infinite where parts overflow. */
 KF_FN Interval sum_bounded(const Sum *sum, KfReal lo, KfReal v, KfReal hi, KfReal error) {
     int over = sum->above > (KfReal)KF_LARGEST || sum->may_plus;
     int under = sum->below < -(KfReal)KF_LARGEST || sum->may_minus;
-    KfCompute low = under ? -KF_HUGE : (KfCompute)(lo - error), high = over ? KF_HUGE : (KfCompute)(hi + error);
+    KfCompute low = under ? -KF_HUGE : (KfCompute)(lo - error),
+              high = over ? KF_HUGE : (KfCompute)(hi + error);
     if (sum->must_nan || (sum->must_plus && sum->must_minus)) return interval_nan();
     if (sum->must_plus && !under) low = KF_HUGE;
     if (sum->must_minus && !over) high = -KF_HUGE;
@@ -153,7 +167,8 @@ KF_FN Interval sum_bounded(const Sum *sum, KfReal lo, KfReal v, KfReal hi, KfRea
 }
 
 KF_FN KfReal sum_error(const Sum *sum) {
-    if (sum->count <= 1 || (!sum->fractions && !sum->intervals && sum->size <= KF_WHOLE_LIMIT)) return 0;
+    if (sum->count <= 1 || (!sum->fractions && !sum->intervals && sum->size <= KF_WHOLE_LIMIT))
+        return 0;
     return sum_growth(sum->count - 1) * KF_ROUNDING * sum->size;
 }
 
@@ -162,7 +177,8 @@ KF_FN Interval sum_mean(const Sum *sum) {
     KfReal n = (KfReal)sum->count, error;
     if (sum->count == 0) return interval_nan();
     error = sum_error(sum) / n;
-    if (error != 0 || (sum->count & (sum->count - 1)) != 0) error += 2 * KF_ROUNDING * KF_R(fabs)(sum->v) / n;
+    if (error != 0 || (sum->count & (sum->count - 1)) != 0)
+        error += 2 * KF_ROUNDING * KF_R(fabs)(sum->v) / n;
     return sum_bounded(sum, sum->lo / n, sum->v / n, sum->hi / n, error);
 }
 
@@ -175,18 +191,21 @@ KF_FN Interval sum_variance(const Sum *sum, const Sum *first) {
     KfReal most = 2 * u * (KF_R(sqrt)(square) + shift) + step + radius;
     KfReal error = 2 * (2 * u * (square + distance * shift) + distance * step + sum->spread / n);
     int infinite = sum->may_plus || sum->may_minus;
-    if (sum->count == 0 || sum->must_nan || sum->must_plus || sum->must_minus) return interval_nan();
+    if (sum->count == 0 || sum->must_nan || sum->must_plus || sum->must_minus)
+        return interval_nan();
     if (sum->count == 1 && !infinite && !sum->may_nan && radius == 0) return interval_point(0);
     error += most * most + (f + 4) * u * square + (KfReal)KF_ULP_LEAST;
     infinite |= first->above > (KfReal)KF_LARGEST || first->below < -(KfReal)KF_LARGEST;
     if (infinite) return interval_make(-KF_HUGE, square, KF_HUGE, NAN_MAY);
     return interval_make(square > error ? (KfCompute)(square - error) : 0, square,
-                         sum->square + n * error > (KfReal)KF_LARGEST ? KF_HUGE : (KfCompute)(square + error),
+                         sum->square + n * error > (KfReal)KF_LARGEST ? KF_HUGE
+                                                                      : (KfCompute)(square + error),
                          sum->may_nan ? NAN_MAY : NAN_NEVER);
 }
 
 KF_FN Interval sum_product(const Sum *sum) {
-    KfReal size = KF_R(fabs)(sum->v), error = sum_growth(sum->count - 1) * KF_ROUNDING * size * (KfReal)1.001;
+    KfReal size = KF_R(fabs)(sum->v),
+           error = sum_growth(sum->count - 1) * KF_ROUNDING * size * (KfReal)1.001;
     int outside = sum->above >= KF_EXPONENT_MAX || -sum->below >= KF_EXPONENT_MAX - 1;
     if (sum->count == 0) return interval_point(1);
     if (sum->must_nan) return interval_nan();
@@ -199,7 +218,8 @@ KF_FN Interval sum_product(const Sum *sum) {
 }
 
 KF_FN Interval sum_extreme(const Sum *sum, int least) {
-    Interval r = interval_make((KfCompute)sum->lo, sum->v, (KfCompute)sum->hi, sum->may_nan ? NAN_MAY : NAN_NEVER);
+    Interval r = interval_make((KfCompute)sum->lo, sum->v, (KfCompute)sum->hi,
+                               sum->may_nan ? NAN_MAY : NAN_NEVER);
     if (sum->must_nan) return interval_nan();
     if (!sum->started) r = interval_point(-KF_HUGE);
     return least ? interval_neg(r) : r;
@@ -233,7 +253,8 @@ KF_FN KfReal product_radius(Interval a, Interval b) {
 }
 
 /* The sum of `depth` products: of values, of magnitudes with radii, of radii. */
-KF_FN Interval product_real(KfReal v, KfReal size, KfReal radius, int64_t depth, int fractions, int may_nan) {
+KF_FN Interval product_real(KfReal v, KfReal size, KfReal radius, int64_t depth, int fractions,
+                            int may_nan) {
     int exact = radius == 0 && !fractions && size <= KF_WHOLE_LIMIT;
     KfReal error = sum_growth(depth) * KF_ROUNDING * size + (KfReal)depth * (KfReal)KF_ULP_LEAST;
     if (exact) error = 0;

@@ -38,7 +38,8 @@ KF_FN double sample_scale(uint64_t hash) {
 
 /* Bits that a sample keeps of its 17 (f64: 17 + 32), so that it is exact in the type. */
 KF_FN double sample_bits(int type, int64_t bell, uint64_t hash) {
-    if (type == DT_F64) return (double)bell + (double)(uint32_t)(hash * 0x9FB21C651E98DF25u) * 0x1p-32;
+    if (type == DT_F64)
+        return (double)bell + (double)(uint32_t)(hash * 0x9FB21C651E98DF25u) * 0x1p-32;
     if (type == DT_F16) return (double)(bell / 64 * 64);
     return type == DT_BF16 ? (double)(bell / 512 * 512) : (double)bell;
 }
@@ -70,8 +71,10 @@ KF_FN int64_t sample_whole(int type, uint64_t hash, int domain) {
 }
 
 KF_FN void sample_store(int type, void *base, int64_t at, uint64_t hash, int domain) {
-    if (storage_is_float(type)) storage_store_real(type, base, at, sample_real(type, hash, domain));
-    else storage_store_whole(type, base, at, sample_whole(type, hash, domain));
+    if (storage_is_float(type))
+        storage_store_real(type, base, at, sample_real(type, hash, domain));
+    else
+        storage_store_whole(type, base, at, sample_whole(type, hash, domain));
 }
 
 #endif

@@ -102,7 +102,9 @@ KF_FN double storage_ulp(int type, double x) {
 KF_FN double storage_narrow(double x, double shift, double least, double limit) {
     double size = fabs(x), move = shift * power_below(size, least), rounded = size + move - move;
     rounded = rounded < limit ? rounded : (double)KF_INFINITY;
-    return size < limit ? copysign(rounded, x) : size >= limit ? copysign((double)KF_INFINITY, x) : x;
+    return size < limit    ? copysign(rounded, x)
+           : size >= limit ? copysign((double)KF_INFINITY, x)
+                           : x;
 }
 
 KF_FN double storage_round_f16(double x) {
@@ -136,7 +138,8 @@ KF_FN uint16_t storage_pack_bf16(float x) {
 KF_FN uint16_t storage_pack_f16(float x) {
     uint16_t sign = (uint16_t)(bits_of_float(x) >> 16 & 0x8000);
     float size = fabsf(x);
-    if (!(size <= 65504.0f)) return size == KF_INFINITY ? (uint16_t)(sign | 0x7c00) : (uint16_t)0x7fff;
+    if (!(size <= 65504.0f))
+        return size == KF_INFINITY ? (uint16_t)(sign | 0x7c00) : (uint16_t)0x7fff;
     return (uint16_t)(sign | (uint16_t)(bits_of_float(size * 0x1p-112f) >> 13));
 }
 
@@ -166,15 +169,22 @@ KF_FN int64_t storage_load_whole(int type, const void *base, int64_t i) {
 
 /* `x` is in the type. */
 KF_FN void storage_store_real(int type, void *base, int64_t i, double x) {
-    if (type == DT_F16) ((uint16_t *)base)[i] = storage_pack_f16((float)x);
-    else if (type == DT_BF16) ((uint16_t *)base)[i] = storage_pack_bf16((float)x);
-    else if (type == DT_F32) ((float *)base)[i] = (float)x;
-    else ((double *)base)[i] = x;
+    if (type == DT_F16)
+        ((uint16_t *)base)[i] = storage_pack_f16((float)x);
+    else if (type == DT_BF16)
+        ((uint16_t *)base)[i] = storage_pack_bf16((float)x);
+    else if (type == DT_F32)
+        ((float *)base)[i] = (float)x;
+    else
+        ((double *)base)[i] = x;
 }
 KF_FN void storage_store_whole(int type, void *base, int64_t i, int64_t x) {
-    if (type == DT_I64) ((int64_t *)base)[i] = x;
-    else if (type == DT_I32) ((int32_t *)base)[i] = (int32_t)x;
-    else ((uint8_t *)base)[i] = (uint8_t)x;
+    if (type == DT_I64)
+        ((int64_t *)base)[i] = x;
+    else if (type == DT_I32)
+        ((int32_t *)base)[i] = (int32_t)x;
+    else
+        ((uint8_t *)base)[i] = (uint8_t)x;
 }
 
 KF_FN int64_t storage_low(int type) {
@@ -199,7 +209,9 @@ KF_FN int64_t storage_wrap(int type, int64_t x) {
 /* A cast to an integer type or bool: saturating, half to even, NaN to 0; bool: != 0. */
 KF_FN int64_t storage_clamp(int type, int64_t x) {
     if (type == DT_BOOL) return x != 0;
-    return x < storage_low(type) ? storage_low(type) : x > storage_high(type) ? storage_high(type) : x;
+    return x < storage_low(type)    ? storage_low(type)
+           : x > storage_high(type) ? storage_high(type)
+                                    : x;
 }
 KF_FN int64_t storage_saturate(int type, double x) {
     if (type == DT_BOOL) return x != 0;

@@ -61,8 +61,8 @@ KF_FN Whole whole_le(Whole a, Whole b, int same) {
 }
 KF_FN Whole whole_eq(Whole a, Whole b, int same) {
     if (same) return whole_point(1);
-    return whole_condition(a.lo <= b.hi && b.lo <= a.hi, !(a.lo == a.hi && b.lo == b.hi && a.lo == b.lo),
-                           a.v == b.v);
+    return whole_condition(a.lo <= b.hi && b.lo <= a.hi,
+                           !(a.lo == a.hi && b.lo == b.hi && a.lo == b.lo), a.v == b.v);
 }
 KF_FN Whole whole_and(Whole a, Whole b) {
     return whole_make(a.lo & b.lo, a.v & b.v, a.hi & b.hi);
@@ -119,7 +119,8 @@ KF_FN Whole whole_neg(int type, Whole a) {
 KF_FN Whole whole_abs(int type, Whole a) {
     Whole minus = whole_neg(type, a);
     if (a.lo >= 0) return a;
-    if (a.lo == storage_low(type)) return whole_is_point(a) ? a : whole_any(type, a.v < 0 ? minus.v : a.v);
+    if (a.lo == storage_low(type))
+        return whole_is_point(a) ? a : whole_any(type, a.v < 0 ? minus.v : a.v);
     if (a.hi <= 0) return minus;
     return whole_make(0, a.v < 0 ? minus.v : a.v, minus.hi > a.hi ? minus.hi : a.hi);
 }
@@ -178,13 +179,15 @@ KF_FN Interval interval_cast(int type, Interval a) {
 KF_FN Whole whole_cast(int type, Whole a) {
     if (type == DT_BOOL && a.lo < 0 && a.hi > 0) return whole_make(0, a.v != 0, 1);
     if (type == DT_BOOL && a.hi <= 0) return whole_make(a.hi != 0, a.v != 0, a.lo != 0);
-    return whole_make(storage_clamp(type, a.lo), storage_clamp(type, a.v), storage_clamp(type, a.hi));
+    return whole_make(storage_clamp(type, a.lo), storage_clamp(type, a.v),
+                      storage_clamp(type, a.hi));
 }
 KF_FN Whole whole_of_interval(int type, Interval a) {
     Whole r;
     if (type == DT_BOOL) return whole_not(interval_eq(a, interval_point(0), 0));
     if (a.nan == NAN_MUST) return whole_point(0);
-    r = whole_make(storage_saturate(type, (double)a.lo), storage_saturate(type, (double)(KfCompute)a.v),
+    r = whole_make(storage_saturate(type, (double)a.lo),
+                   storage_saturate(type, (double)(KfCompute)a.v),
                    storage_saturate(type, (double)a.hi));
     if (a.nan && r.lo > 0) r.lo = 0;
     if (a.nan && r.hi < 0) r.hi = 0;

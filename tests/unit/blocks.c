@@ -25,22 +25,28 @@ static uint64_t next(uint64_t *state) {
 
 /* kind 0: finite and far from the limits; 1: anything now and then. */
 static float any_float(uint64_t *state, int kind) {
-    const float special[] = {0, -0.0f, INFINITY, -INFINITY, NAN, 0x1p-149f, 0x1.fffffep127f, 1, -1, 1e-30f, 100, -100};
+    const float special[] = {0, -0.0f, INFINITY, -INFINITY, NAN, 0x1p-149f, 0x1.fffffep127f,
+                             1, -1,    1e-30f,   100,       -100};
     if (kind && next(state) % 6 == 0) return special[next(state) % 12];
     return ((float)(next(state) >> 40) * 0x1p-22f - 2) * (next(state) & 1 ? 1.0f : 16.0f);
 }
 
 static Block block_new(Arena *arena) {
-    return (Block){.lo = arena_alloc(arena, COUNT * 8 + 64), .hi = arena_alloc(arena, COUNT * 8 + 64),
-                   .v = arena_alloc(arena, COUNT * 8 + 64), .nan = arena_alloc(arena, COUNT + 64)};
+    return (Block){.lo = arena_alloc(arena, COUNT * 8 + 64),
+                   .hi = arena_alloc(arena, COUNT * 8 + 64),
+                   .v = arena_alloc(arena, COUNT * 8 + 64),
+                   .nan = arena_alloc(arena, COUNT + 64)};
 }
 
 static void fill(Block *block, Interval *elements, uint64_t *state, int kind, bool point) {
     block->point = point;
     block->whole = false;
     for (int i = 0; i < COUNT; i++) {
-        float a = any_float(state, kind), b = point ? a : a + fabsf(a) * (float)(next(state) % 4) * 0x1p-20f;
-        Interval e = b == a || b != b ? interval_point(a) : interval_make(a, (double)a, b, kind && next(state) % 30 == 0);
+        float a = any_float(state, kind),
+              b = point ? a : a + fabsf(a) * (float)(next(state) % 4) * 0x1p-20f;
+        Interval e = b == a || b != b
+                         ? interval_point(a)
+                         : interval_make(a, (double)a, b, kind && next(state) % 30 == 0);
         ((float *)block->lo)[i] = e.lo;
         ((float *)block->hi)[i] = e.hi;
         ((double *)block->v)[i] = e.v;
@@ -82,23 +88,29 @@ static void arithmetic_is_the_elements(void **unused) {
     (void)unused;
     for (int trial = 0; trial < TRIALS; trial++) {
         Primitive op = ops[trial % 4];
-        BlockStep step = {.op = (uint16_t)(IR_PRIMITIVE + (uint32_t)op), .count = 2, .type = DT_F32, .out = 2, .arg = {0, 1}};
+        BlockStep step = {.op = (uint16_t)(IR_PRIMITIVE + (uint32_t)op),
+                          .count = 2,
+                          .type = DT_F32,
+                          .out = 2,
+                          .arg = {0, 1}};
         fill(&slots[0], x, &state, trial / 4 % 2, trial / 8 % 3 == 1);
         fill(&slots[1], y, &state, trial / 4 % 2, trial / 8 % 3 == 2);
         block_kernel_f32.apply(&step, slots, COUNT, false, ambiguous);
         for (int i = 0; i < COUNT; i++) {
             Interval wanted = arithmetic(op, x[i], y[i]), r = read(&slots[2], i);
-            assert_true(same_bits(wanted.lo, r.lo) && same_bits(wanted.hi, r.hi) && wanted.nan == r.nan);
+            assert_true(same_bits(wanted.lo, r.lo) && same_bits(wanted.hi, r.hi) &&
+                        wanted.nan == r.nan);
             assert_true(wanted.v == r.v || wanted.nan == NAN_MUST);
         }
     }
     arena_close(arena);
 }
 
-#define FUNCTIONS(_)                                                                                               \
-    _(EXP, exp) _(EXP2, exp2) _(EXPM1, expm1) _(LOG, log) _(LOG2, log2) _(LOG10, log10) _(LOG1P, log1p) _(SIN, sin) \
-    _(COS, cos) _(TAN, tan) _(ASIN, asin) _(ACOS, acos) _(ATAN, atan) _(SINH, sinh) _(COSH, cosh) _(TANH, tanh)    \
-    _(ERF, erf) _(ERFC, erfc) _(CBRT, cbrt)
+#define FUNCTIONS(_)                                                                        \
+    _(EXP, exp)                                                                             \
+    _(EXP2, exp2) _(EXPM1, expm1) _(LOG, log) _(LOG2, log2) _(LOG10, log10) _(LOG1P, log1p) \
+        _(SIN, sin) _(COS, cos) _(TAN, tan) _(ASIN, asin) _(ACOS, acos) _(ATAN, atan)       \
+            _(SINH, sinh) _(COSH, cosh) _(TANH, tanh) _(ERF, erf) _(ERFC, erfc) _(CBRT, cbrt)
 
 static Interval function(Primitive op, Interval a, double ulp) {
     switch (op) {
@@ -136,16 +148,22 @@ static void functions_are_the_elements(void **unused) {
     (void)unused;
     for (size_t f = 0; f < sizeof functions / sizeof *functions; f++) {
         for (int trial = 0; trial < 20; trial++) {
-            BlockStep step = {.op = (uint16_t)(IR_PRIMITIVE + (uint32_t)functions[f]), .count = 1, .type = DT_F32, .out = 1, .ulp = 2};
+            BlockStep step = {.op = (uint16_t)(IR_PRIMITIVE + (uint32_t)functions[f]),
+                              .count = 1,
+                              .type = DT_F32,
+                              .out = 1,
+                              .ulp = 2};
             fill(&slots[0], x, &state, 1, trial % 4 != 0);
             block_kernel_f32.apply(&step, slots, COUNT, false, ambiguous);
             for (int i = 0; i < COUNT; i++) {
                 Interval wanted = function(functions[f], x[i], 2), r = read(&slots[1], i);
-                bool good = close_ends(wanted.lo, r.lo) && close_ends(wanted.hi, r.hi) && wanted.nan == r.nan;
+                bool good = close_ends(wanted.lo, r.lo) && close_ends(wanted.hi, r.hi) &&
+                            wanted.nan == r.nan;
                 if (!good)
-                    printf("%s([%a, %a]) is [%a, %a] %d, wanted [%a, %a] %d\n", primitive_info(functions[f])->name,
-                           (double)x[i].lo, (double)x[i].hi, (double)r.lo, (double)r.hi, r.nan, (double)wanted.lo,
-                           (double)wanted.hi, wanted.nan);
+                    printf("%s([%a, %a]) is [%a, %a] %d, wanted [%a, %a] %d\n",
+                           primitive_info(functions[f])->name, (double)x[i].lo, (double)x[i].hi,
+                           (double)r.lo, (double)r.hi, r.nan, (double)wanted.lo, (double)wanted.hi,
+                           wanted.nan);
                 assert_true(good);
             }
         }
@@ -163,10 +181,13 @@ static void vectors_are_as_good_as_scalars(void **unused) {
         assert_true(vector_function(functions[f], out, in, MANY));
         for (int i = 0; i < MANY; i++) {
             double wanted = scalar(functions[f], in[i]), off = fabs(out[i] - wanted);
-            bool good = wanted != wanted ? out[i] != out[i] : wanted - wanted != 0 || wanted == 0
+            bool good = wanted != wanted ? out[i] != out[i]
+                        : wanted - wanted != 0 || wanted == 0
                             ? bits_of_double(wanted) == bits_of_double(out[i])
                             : off <= fabs(wanted) * 0x1p-50 + 0x1p-1060;
-            if (!good) printf("%s(%a) is %a, wanted %a\n", primitive_info(functions[f])->name, in[i], out[i], wanted);
+            if (!good)
+                printf("%s(%a) is %a, wanted %a\n", primitive_info(functions[f])->name, in[i],
+                       out[i], wanted);
             assert_true(good);
         }
     }

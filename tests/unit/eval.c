@@ -15,7 +15,8 @@
 enum { LINE = 4096, ELEMENTS = 4096 };
 
 typedef struct Case {
-    char text[3][LINE]; /* "expression :: x f32 2x3, y i8 scalar :: out bf16 round", inputs, results */
+    char text[3]
+             [LINE]; /* "expression :: x f32 2x3, y i8 scalar :: out bf16 round", inputs, results */
     int line;
     InputSpec inputs[16];
     uint32_t input_count;
@@ -33,7 +34,8 @@ static void read_input(Arena *arena, Case *test, char *text) {
     const char *why;
     InputSpec *spec = &test->inputs[test->input_count++];
     assert_int_equal(sscanf(text, "%63s %15s %63s", name, dtype, shape), 3);
-    *spec = (InputSpec){.name = arena_copy(arena, name, strlen(name)), .has_shape = true, .has_dtype = true};
+    *spec = (InputSpec){
+        .name = arena_copy(arena, name, strlen(name)), .has_shape = true, .has_dtype = true};
     assert_true(dtype_find(dtype, &spec->type.dtype) && shape_parse(shape, &spec->type, &why));
 }
 
@@ -50,7 +52,8 @@ static void read_options(Case *test, char *text) {
 /* The first line's parts; what is left is the expression. */
 static char *read_head(Arena *arena, Case *test) {
     char *inputs = strstr(test->text[0], "::"), *options = inputs ? strstr(inputs + 2, "::") : NULL;
-    test->options = (LowerOptions){.has_shape = true, .plain = {.dtype = DT_F32, .rank = 1, .dim = {1}}};
+    test->options =
+        (LowerOptions){.has_shape = true, .plain = {.dtype = DT_F32, .rank = 1, .dim = {1}}};
     test->input_count = 0;
     if (options) *options = '\0', read_options(test, options + 2);
     if (inputs) *inputs = '\0';
@@ -100,22 +103,29 @@ static bool same_scalar(DType type, Scalar a, Scalar b) {
 static void compare(const Case *test, const IrOutput *output, const uint8_t *values, char *text) {
     DType type = output->type.dtype;
     int64_t n = 0;
-    for (char *save, *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save), n++) {
+    for (char *save, *word = strtok_r(text, " ", &save); word;
+         word = strtok_r(NULL, " ", &save), n++) {
         Scalar value = dtype_load(type, values + n * (int64_t)dtype_info(type)->bytes);
         Scalar wanted = read_scalar(type, word[0] == '~' ? word + 1 : word);
         bool close = word[0] == '~' && fabs(value.real - wanted.real) <= 1e-5 * fabs(wanted.real);
         if (close || same_scalar(type, value, wanted)) continue;
-        if (dtype_is_float(type)) printf("line %d, %s[%d]: %.9g, wanted %s\n", test->line, output->name, (int)n, value.real, word);
-        else printf("line %d, %s[%d]: %lld, wanted %s\n", test->line, output->name, (int)n, (long long)value.whole, word);
+        if (dtype_is_float(type))
+            printf("line %d, %s[%d]: %.9g, wanted %s\n", test->line, output->name, (int)n,
+                   value.real, word);
+        else
+            printf("line %d, %s[%d]: %lld, wanted %s\n", test->line, output->name, (int)n,
+                   (long long)value.whole, word);
         fail();
     }
     assert_int_equal(n, type_count(&output->type));
 }
 
-static void check_values(Eval *eval, uint32_t output, int64_t count, const uint8_t *values, const Case *test) {
+static void check_values(Eval *eval, uint32_t output, int64_t count, const uint8_t *values,
+                         const Case *test) {
     Check check = check_none();
     check_block(eval_range(eval, 0, output, 0, count), values, 0, &check);
-    if (check.wrong > 0) printf("line %d: element %d outside its interval\n", test->line, (int)check.first_wrong);
+    if (check.wrong > 0)
+        printf("line %d: element %d outside its interval\n", test->line, (int)check.first_wrong);
     assert_int_equal(check.wrong, 0);
 }
 
@@ -192,12 +202,14 @@ static void expect_same(const Expected *a, int64_t at, const Expected *b, int64_
 
 static void any_way_of_asking(void **unused) {
     static const char *const texts[] = {
-        "gelu(x + b) + c * x", "x.T.T * x", "exp(x - max(x)) / sum(exp(x - max(x)))", "sum(x, axis=0) + (x + b).T.T",
-        "x @ (x + b).T", "var(x, axis=all) + mean(x)",
+        "gelu(x + b) + c * x",          "x.T.T * x",     "exp(x - max(x)) / sum(exp(x - max(x)))",
+        "sum(x, axis=0) + (x + b).T.T", "x @ (x + b).T", "var(x, axis=all) + mean(x)",
     };
-    InputSpec specs[] = {{.name = "b", .has_shape = true, .type = {.dtype = DT_F32, .rank = 1, .dim = {37}}},
-                         {.name = "c", .has_shape = true, .type = {.dtype = DT_F32, .rank = 2, .dim = {29, 1}}}};
-    LowerOptions options = {.has_shape = true, .plain = {.dtype = DT_F32, .rank = 2, .dim = {29, 37}}, .inputs = specs};
+    InputSpec specs[] = {
+        {.name = "b", .has_shape = true, .type = {.dtype = DT_F32, .rank = 1, .dim = {37}}},
+        {.name = "c", .has_shape = true, .type = {.dtype = DT_F32, .rank = 2, .dim = {29, 1}}}};
+    LowerOptions options = {
+        .has_shape = true, .plain = {.dtype = DT_F32, .rank = 2, .dim = {29, 37}}, .inputs = specs};
     (void)unused;
     for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
         Arena *arena = arena_open();
@@ -206,13 +218,15 @@ static void any_way_of_asking(void **unused) {
         Ir *ir = lowered(arena, texts[t], &options);
         assert_non_null(ir);
         const void **inputs = sample_inputs(arena, ir);
-        Eval *one = eval_open(ir, inputs, ACCURACY_CUDA, NULL), *many = eval_open(ir, inputs, ACCURACY_CUDA, team);
+        Eval *one = eval_open(ir, inputs, ACCURACY_CUDA, NULL),
+             *many = eval_open(ir, inputs, ACCURACY_CUDA, team);
         int64_t count = type_count(&ir->outputs.data[0].type), list[50];
         const Expected *whole = eval_range(one, 0, 0, 0, count);
         for (int64_t begin = 0; begin < count; begin += 97) {
             int64_t n = count - begin < 50 ? count - begin : 50;
             const Expected *part = eval_range(many, (int)(begin % team_size(team)), 0, begin, n);
-            for (int64_t i = 0; i < n; i++) expect_same(whole, begin + i, part, i), list[i] = (begin + i * 31) % count;
+            for (int64_t i = 0; i < n; i++)
+                expect_same(whole, begin + i, part, i), list[i] = (begin + i * 31) % count;
             part = eval_gather(many, 1, 0, list, n);
             for (int64_t i = 0; i < n; i++) expect_same(whole, list[i], part, i);
         }
@@ -251,7 +265,8 @@ static void ten_thousand_terms(void **unused) {
 
 static void check_sees_one_element(void **unused) {
     Arena *arena = arena_open();
-    LowerOptions options = {.has_shape = true, .plain = {.dtype = DT_F32, .rank = 1, .dim = {3000}}};
+    LowerOptions options = {.has_shape = true,
+                            .plain = {.dtype = DT_F32, .rank = 1, .dim = {3000}}};
     Ir *ir = lowered(arena, "exp(x)", &options);
     Eval *eval = eval_open(ir, sample_inputs(arena, ir), ACCURACY_C, NULL);
     float *out = arena_array(arena, float, 3000);
@@ -259,7 +274,8 @@ static void check_sees_one_element(void **unused) {
     (void)unused;
     eval_values(eval, 0, out);
     check_block(eval_range(eval, 0, 0, 0, 3000), out, 100, &check);
-    assert_true(check.wrong == 0 && check.checked == 3000 && check.worst_ulp <= 0.5 && check.worst_bound < 1);
+    assert_true(check.wrong == 0 && check.checked == 3000 && check.worst_ulp <= 0.5 &&
+                check.worst_bound < 1);
     out[1700] = nextafterf(nextafterf(out[1700], INFINITY), INFINITY);
     check_block(eval_range(eval, 0, 0, 0, 3000), out, 0, &other);
     assert_true(other.wrong == 0 && other.worst_ulp_at == 1700 && other.worst_ulp > 1.4);

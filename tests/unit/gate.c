@@ -11,13 +11,18 @@
 #include "lowered.h"
 
 static InputSpec spec(const char *name, DType type, uint32_t rank, int64_t rows, int64_t columns) {
-    return (InputSpec){.name = name, .has_shape = true, .type = {.dtype = type, .rank = rank, .dim = {rows, columns}}};
+    return (InputSpec){.name = name,
+                       .has_shape = true,
+                       .type = {.dtype = type, .rank = rank, .dim = {rows, columns}}};
 }
 
 /* x y z of 48x32; where the text names them: b a row, c a column, s a scalar. */
 static Ir *program(Arena *arena, const char *text, DType type) {
-    InputSpec all[] = {spec("b", type, 1, 32, 0), spec("c", type, 2, 48, 1), spec("s", type, 0, 0, 0)}, used[3];
-    LowerOptions options = {.has_shape = true, .plain = {.dtype = type, .rank = 2, .dim = {48, 32}}, .inputs = used};
+    InputSpec all[] = {spec("b", type, 1, 32, 0), spec("c", type, 2, 48, 1),
+                       spec("s", type, 0, 0, 0)},
+              used[3];
+    LowerOptions options = {
+        .has_shape = true, .plain = {.dtype = type, .rank = 2, .dim = {48, 32}}, .inputs = used};
     static const char *const signs[] = {"{b}", "{c}", "{s}"};
     char plain[4096];
     size_t length = 0;
@@ -83,12 +88,14 @@ static void no_right_chain_is_refused(void **unused) {
 }
 
 static void integers_too(void **unused) {
-    static const char *const texts[] = {"x + y * z", "x // y - x % z", "max(x, y) == z", "x / y", "abs(x) - y",
-                                        "u8(x) + i8(y)", "sum(x * y)", "x @ y.T"};
+    static const char *const texts[] = {"x + y * z",  "x // y - x % z", "max(x, y) == z",
+                                        "x / y",      "abs(x) - y",     "u8(x) + i8(y)",
+                                        "sum(x * y)", "x @ y.T"};
     const DType types[] = {DT_BOOL, DT_U8, DT_I8, DT_I32, DT_I64};
     (void)unused;
     for (size_t t = 0; t < 5; t++)
-        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) expect_good(texts[i], types[t], ACCURACY_C);
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+            expect_good(texts[i], types[t], ACCURACY_C);
 }
 
 /* --- shapes keep their class */
@@ -127,7 +134,8 @@ static void shapes_keep_their_class(void **unused) {
         const IrInput *inputs = shapes[i]->inputs.data;
         int64_t rows = inputs[0].type.dim[0], columns = inputs[0].type.dim[1];
         assert_true(inputs[0].strides[0] > columns && inputs[0].strides[1] == 1);
-        assert_true(inputs[1].strides[0] == -2 * (columns > 0 ? columns : 1) && inputs[1].strides[1] == 2);
+        assert_true(inputs[1].strides[0] == -2 * (columns > 0 ? columns : 1) &&
+                    inputs[1].strides[1] == 2);
         assert_true(inputs[2].strides[0] == 1 && inputs[2].strides[1] == (rows > 0 ? rows : 1));
     }
     const char *why = "";
@@ -214,8 +222,9 @@ static uint64_t draw(Random *random, uint64_t below) {
 static void write_expression(Random *random, int depth);
 
 static void write_call(Random *random, int depth) {
-    static const char *const unary[] = {"relu", "abs", "floor", "sqrt", "exp", "tanh", "silu", "round", "log1p", "bf16",
-                                        "sigmoid", "-", "f16", "erf", "square", "trunc"};
+    static const char *const unary[] = {"relu", "abs",   "floor",  "sqrt", "exp",     "tanh",
+                                        "silu", "round", "log1p",  "bf16", "sigmoid", "-",
+                                        "f16",  "erf",   "square", "trunc"};
     static const char *const binary[] = {"+", "-", "*", "/", "*", "+", "%", "//"};
     static const char *const calls[] = {"max", "min", "fmod", "copysign", "fmax", "atan2"};
     uint64_t kind = draw(random, 9);
@@ -246,9 +255,12 @@ static void write_call(Random *random, int depth) {
 }
 
 static void write_expression(Random *random, int depth) {
-    static const char *const leaves[] = {"x", "y", "x", "{b}", "1", "0", "0.5", "-2", "x*1", "3.25", "(x + -0.0)", "1e-3"};
-    if (depth == 0 || draw(random, 7) == 0) text_add(&random->text, leaves[draw(random, sizeof leaves / sizeof *leaves)]);
-    else write_call(random, depth);
+    static const char *const leaves[] = {"x",   "y",  "x",   "{b}",  "1",          "0",
+                                         "0.5", "-2", "x*1", "3.25", "(x + -0.0)", "1e-3"};
+    if (depth == 0 || draw(random, 7) == 0)
+        text_add(&random->text, leaves[draw(random, sizeof leaves / sizeof *leaves)]);
+    else
+        write_call(random, depth);
 }
 
 static void expect_same_values(const Ir *a, const Ir *b, const Gate *gate, const char *text) {
@@ -258,13 +270,17 @@ static void expect_same_values(const Ir *a, const Ir *b, const Gate *gate, const
     size_t bytes = 48 * 32 * 8;
     uint8_t *values_a = arena_alloc(arena, bytes), *values_b = arena_alloc(arena, bytes);
     for (uint32_t i = 0; i < a->inputs.count; i++) inputs[i] = gate->image + edge->inputs[i];
-    Eval *one = eval_open(a, inputs, ACCURACY_C, NULL), *other = eval_open(b, inputs, ACCURACY_C, NULL);
+    Eval *one = eval_open(a, inputs, ACCURACY_C, NULL),
+         *other = eval_open(b, inputs, ACCURACY_C, NULL);
     for (int chain = 0; chain < 2; chain++) {
         int64_t count = type_count(&a->outputs.data[0].type);
-        if (chain) eval_chain(one, 0, 0, count, values_a), eval_chain(other, 0, 0, count, values_b);
-        else eval_values(one, 0, values_a), eval_values(other, 0, values_b);
+        if (chain)
+            eval_chain(one, 0, 0, count, values_a), eval_chain(other, 0, 0, count, values_b);
+        else
+            eval_values(one, 0, values_a), eval_values(other, 0, values_b);
         Check check = check_none();
-        Expected same = {.dtype = a->outputs.data[0].type.dtype, .count = count, .lo = values_b, .hi = values_b};
+        Expected same = {
+            .dtype = a->outputs.data[0].type.dtype, .count = count, .lo = values_b, .hi = values_b};
         same.may_nan = arena_alloc(arena, (size_t)count);
         same.value = arena_array(arena, double, count);
         check_block(&same, values_a, 0, &check);
@@ -313,7 +329,8 @@ static void data_is_the_same_in_any_pieces(void **unused) {
             uint8_t whole[800], part[800];
             uint32_t bytes = dtype_info(types[t])->bytes;
             gate_fill(whole, types[t], 5, 2, 1000, 100, domain);
-            for (int i = 0; i < 100; i += 10) gate_fill(part + i * (int)bytes, types[t], 5, 2, 1000 + i, 10, domain);
+            for (int i = 0; i < 100; i += 10)
+                gate_fill(part + i * (int)bytes, types[t], 5, 2, 1000 + i, 10, domain);
             assert_memory_equal(whole, part, 100 * bytes);
             for (int i = 0; i < 100; i++) {
                 Scalar value = dtype_load(types[t], whole + i * (int)bytes);
@@ -327,9 +344,12 @@ static void data_is_the_same_in_any_pieces(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_right_chain_is_refused), cmocka_unit_test(integers_too),
-        cmocka_unit_test(shapes_keep_their_class),   cmocka_unit_test(stray_writes_are_seen),
-        cmocka_unit_test(poison_is_wrong),           cmocka_unit_test(random_programs),
+        cmocka_unit_test(no_right_chain_is_refused),
+        cmocka_unit_test(integers_too),
+        cmocka_unit_test(shapes_keep_their_class),
+        cmocka_unit_test(stray_writes_are_seen),
+        cmocka_unit_test(poison_is_wrong),
+        cmocka_unit_test(random_programs),
         cmocka_unit_test(data_is_the_same_in_any_pieces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

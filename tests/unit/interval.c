@@ -44,11 +44,26 @@ static KfCompute step(KfCompute x, int by) {
 }
 
 static KfCompute any_number(uint64_t *state) {
-    const KfCompute special[] = {0,       (KfCompute)-0.0f, 1,  -1,  KF_HUGE, -KF_HUGE,          (KfCompute)0.5f,
-                                 2,       (KfCompute)-2.5f, 3,  -40, 100,     (KfCompute)1.5708, LARGEST,
-                                 -LARGEST, LEAST,           -LEAST};
+    const KfCompute special[] = {0,
+                                 (KfCompute)-0.0f,
+                                 1,
+                                 -1,
+                                 KF_HUGE,
+                                 -KF_HUGE,
+                                 (KfCompute)0.5f,
+                                 2,
+                                 (KfCompute)-2.5f,
+                                 3,
+                                 -40,
+                                 100,
+                                 (KfCompute)1.5708,
+                                 LARGEST,
+                                 -LARGEST,
+                                 LEAST,
+                                 -LEAST};
     if (next(state) % 3 == 0) return special[next(state) % (sizeof special / sizeof *special)];
-    int exponent = next(state) % 4 == 0 ? (int)(next(state) % 250) - 125 : (int)(next(state) % 10) - 6;
+    int exponent =
+        next(state) % 4 == 0 ? (int)(next(state) % 250) - 125 : (int)(next(state) % 10) - 6;
     double size = ldexp((double)(next(state) >> 11), exponent - 53);
     return (KfCompute)(next(state) & 1 ? size : -size);
 }
@@ -60,8 +75,10 @@ static int ends_in_order(KfCompute a, KfCompute b) {
 static Interval any_interval(uint64_t *state) {
     KfCompute a = any_number(state), b = a;
     uint64_t kind = next(state) % 8;
-    if (kind < 3) b = step(a, (int)(next(state) % 5));
-    else if (kind < 5) b = any_number(state);
+    if (kind < 3)
+        b = step(a, (int)(next(state) % 5));
+    else if (kind < 5)
+        b = any_number(state);
     if (next(state) % 20 == 0) return interval_nan();
     if (!ends_in_order(a, b)) return interval_make(b, (KfReal)b, a, next(state) % 8 == 0);
     return interval_make(a, (KfReal)a, b, next(state) % 8 == 0);
@@ -96,45 +113,45 @@ typedef struct Case {
     KfCompute low, high;                /* what no implementation leaves */
 } Case;
 
-#define UNARY(name, expression)                                                                    \
-    static Interval interval_of_##name(Interval a, Interval b, Interval c) {                       \
-        (void)b, (void)c;                                                                          \
-        return interval_##name(a);                                                                 \
-    }                                                                                              \
-    static KfCompute compute_##name(KfCompute a, KfCompute b, KfCompute c) {                       \
-        (void)b, (void)c;                                                                          \
-        return expression;                                                                         \
+#define UNARY(name, expression)                                              \
+    static Interval interval_of_##name(Interval a, Interval b, Interval c) { \
+        (void)b, (void)c;                                                    \
+        return interval_##name(a);                                           \
+    }                                                                        \
+    static KfCompute compute_##name(KfCompute a, KfCompute b, KfCompute c) { \
+        (void)b, (void)c;                                                    \
+        return expression;                                                   \
     }
-#define BINARY(name, expression)                                                                   \
-    static Interval interval_of_##name(Interval a, Interval b, Interval c) {                       \
-        (void)c;                                                                                   \
-        return interval_##name(a, b);                                                              \
-    }                                                                                              \
-    static KfCompute compute_##name(KfCompute a, KfCompute b, KfCompute c) {                       \
-        (void)c;                                                                                   \
-        return expression;                                                                         \
+#define BINARY(name, expression)                                             \
+    static Interval interval_of_##name(Interval a, Interval b, Interval c) { \
+        (void)c;                                                             \
+        return interval_##name(a, b);                                        \
+    }                                                                        \
+    static KfCompute compute_##name(KfCompute a, KfCompute b, KfCompute c) { \
+        (void)c;                                                             \
+        return expression;                                                   \
     }
-#define FUNCTION(name)                                                                             \
-    static Interval interval_of_##name(Interval a, Interval b, Interval c) {                       \
-        (void)b, (void)c;                                                                          \
-        return interval_##name(a, ULP);                                                            \
-    }                                                                                              \
-    static KfReal real_##name(KfReal a, KfReal b) {                                                \
-        (void)b;                                                                                   \
-        return KF_R(name)(a);                                                                      \
+#define FUNCTION(name)                                                       \
+    static Interval interval_of_##name(Interval a, Interval b, Interval c) { \
+        (void)b, (void)c;                                                    \
+        return interval_##name(a, ULP);                                      \
+    }                                                                        \
+    static KfReal real_##name(KfReal a, KfReal b) {                          \
+        (void)b;                                                             \
+        return KF_R(name)(a);                                                \
     }
-#define FUNCTION2(name)                                                                            \
-    static Interval interval_of_##name(Interval a, Interval b, Interval c) {                       \
-        (void)c;                                                                                   \
-        return interval_##name(a, b, ULP);                                                         \
-    }                                                                                              \
-    static KfReal real_##name(KfReal a, KfReal b) {                                                \
-        return KF_R(name)(a, b);                                                                   \
+#define FUNCTION2(name)                                                      \
+    static Interval interval_of_##name(Interval a, Interval b, Interval c) { \
+        (void)c;                                                             \
+        return interval_##name(a, b, ULP);                                   \
+    }                                                                        \
+    static KfReal real_##name(KfReal a, KfReal b) {                          \
+        return KF_R(name)(a, b);                                             \
     }
 
 UNARY(neg, -a)
 UNARY(fabs, KF_C(fabs)(a))
-UNARY(square, a * a)
+UNARY(square, a *a)
 UNARY(sqrt, KF_C(sqrt)(a))
 UNARY(floor, KF_C(floor)(a))
 UNARY(ceil, KF_C(ceil)(a))
@@ -203,8 +220,10 @@ static KfCompute compute_f16(KfCompute a, KfCompute b, KfCompute c) {
     return storage_round(DT_F16, a);
 }
 
-#define EXACT(name) {#name, interval_of_##name, compute_##name, NULL, 0, 0}
-#define WITHIN(name, low, high) {#name, interval_of_##name, NULL, real_##name, low, high}
+#define EXACT(name) \
+    { #name, interval_of_##name, compute_##name, NULL, 0, 0 }
+#define WITHIN(name, low, high) \
+    { #name, interval_of_##name, NULL, real_##name, low, high }
 
 static void run_case(const Case *test) {
     uint64_t state = 88172645463325252u;
@@ -212,29 +231,32 @@ static void run_case(const Case *test) {
         Interval x[3] = {any_interval(&state), any_interval(&state), any_interval(&state)};
         Interval r = test->interval(x[0], x[1], x[2]);
         for (int sample = 0; sample < SAMPLES; sample++) {
-            KfCompute a = any_inside(x[0], &state), b = any_inside(x[1], &state), c = any_inside(x[2], &state), y;
+            KfCompute a = any_inside(x[0], &state), b = any_inside(x[1], &state),
+                      c = any_inside(x[2], &state), y;
             if (test->compute) {
                 y = test->compute(a, b, c);
             } else {
                 KfCompute exact = (KfCompute)test->real((KfReal)a, (KfReal)b);
-                y = step(exact, exact == 0 || exact == 1 || exact - exact != 0 ? 0 : (int)(next(&state) % (2 * ULP + 1)) - ULP);
+                y = step(exact, exact == 0 || exact == 1 || exact - exact != 0
+                                    ? 0
+                                    : (int)(next(&state) % (2 * ULP + 1)) - ULP);
                 if ((y < 0) != (exact < 0) || y < test->low || y > test->high) y = exact;
             }
             if (holds(r, y)) continue;
-            printf("%s(%a %a %a) = %a, not in [%a, %a] nan %d of [%a, %a] %d, [%a, %a] %d\n", test->name, (double)a,
-                   (double)b, (double)c, (double)y, (double)r.lo, (double)r.hi, r.nan, (double)x[0].lo,
-                   (double)x[0].hi, x[0].nan, (double)x[1].lo, (double)x[1].hi, x[1].nan);
+            printf("%s(%a %a %a) = %a, not in [%a, %a] nan %d of [%a, %a] %d, [%a, %a] %d\n",
+                   test->name, (double)a, (double)b, (double)c, (double)y, (double)r.lo,
+                   (double)r.hi, r.nan, (double)x[0].lo, (double)x[0].hi, x[0].nan, (double)x[1].lo,
+                   (double)x[1].hi, x[1].nan);
             fail();
         }
     }
 }
 
 static const Case cases[] = {
-    EXACT(neg),         EXACT(fabs),        EXACT(square),       EXACT(sqrt),     EXACT(floor),
-    EXACT(ceil),        EXACT(trunc),       EXACT(round),        EXACT(add),      EXACT(sub),
-    EXACT(mul),         EXACT(div),         EXACT(floordiv),     EXACT(mod),      EXACT(fmod),
-    EXACT(fmax),        EXACT(fmin),        EXACT(copysign),     EXACT(fma),      EXACT(select),
-    EXACT(max),         EXACT(f16),
+    EXACT(neg),      EXACT(fabs),   EXACT(square), EXACT(sqrt), EXACT(floor), EXACT(ceil),
+    EXACT(trunc),    EXACT(round),  EXACT(add),    EXACT(sub),  EXACT(mul),   EXACT(div),
+    EXACT(floordiv), EXACT(mod),    EXACT(fmod),   EXACT(fmax), EXACT(fmin),  EXACT(copysign),
+    EXACT(fma),      EXACT(select), EXACT(max),    EXACT(f16),
 };
 
 static void exact_operations(void **unused) {
@@ -245,12 +267,14 @@ static void exact_operations(void **unused) {
 static void functions(void **unused) {
     const KfCompute inf = KF_HUGE;
     const Case list[] = {
-        WITHIN(exp, 0, inf),     WITHIN(exp2, 0, inf),     WITHIN(expm1, -1, inf),  WITHIN(log, -inf, inf),
-        WITHIN(log2, -inf, inf), WITHIN(log10, -inf, inf), WITHIN(log1p, -inf, inf), WITHIN(sin, -inf, inf),
-        WITHIN(cos, -inf, inf),  WITHIN(tan, -inf, inf),   WITHIN(asin, -inf, inf), WITHIN(acos, -inf, inf),
-        WITHIN(atan, -inf, inf), WITHIN(sinh, -inf, inf),  WITHIN(cosh, 1, inf),    WITHIN(tanh, -1, 1),
-        WITHIN(erf, -1, 1),      WITHIN(erfc, 0, inf),     WITHIN(cbrt, -inf, inf), WITHIN(pow, -inf, inf),
-        WITHIN(atan2, -inf, inf), WITHIN(hypot, 0, inf),
+        WITHIN(exp, 0, inf),      WITHIN(exp2, 0, inf),    WITHIN(expm1, -1, inf),
+        WITHIN(log, -inf, inf),   WITHIN(log2, -inf, inf), WITHIN(log10, -inf, inf),
+        WITHIN(log1p, -inf, inf), WITHIN(sin, -inf, inf),  WITHIN(cos, -inf, inf),
+        WITHIN(tan, -inf, inf),   WITHIN(asin, -inf, inf), WITHIN(acos, -inf, inf),
+        WITHIN(atan, -inf, inf),  WITHIN(sinh, -inf, inf), WITHIN(cosh, 1, inf),
+        WITHIN(tanh, -1, 1),      WITHIN(erf, -1, 1),      WITHIN(erfc, 0, inf),
+        WITHIN(cbrt, -inf, inf),  WITHIN(pow, -inf, inf),  WITHIN(atan2, -inf, inf),
+        WITHIN(hypot, 0, inf),
     };
     (void)unused;
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) run_case(&list[i]);
@@ -264,13 +288,15 @@ static void points_stay_points(void **unused) {
         for (int trial = 0; trial < TRIALS; trial++) {
             KfCompute x[3] = {any_number(&state), any_number(&state), any_number(&state)};
             bool undecided = strncmp(cases[i].name, "fm", 2) == 0 && x[0] == 0 && x[1] == 0;
-            Interval r = cases[i].interval(interval_point(x[0]), interval_point(x[1]), interval_point(x[2]));
+            Interval r =
+                cases[i].interval(interval_point(x[0]), interval_point(x[1]), interval_point(x[2]));
             KfCompute y = cases[i].compute(x[0], x[1], x[2]);
             if (undecided) continue; /* of fmax(-0, 0) either may come */
-            if (y != y ? r.nan == NAN_MUST : interval_is_point(r) && ends_in_order(y, r.lo) && ends_in_order(r.lo, y))
+            if (y != y ? r.nan == NAN_MUST
+                       : interval_is_point(r) && ends_in_order(y, r.lo) && ends_in_order(r.lo, y))
                 continue;
-            printf("%s(%a, %a, %a) is %a, got [%a, %a] nan %d\n", cases[i].name, (double)x[0], (double)x[1],
-                   (double)x[2], (double)y, (double)r.lo, (double)r.hi, r.nan);
+            printf("%s(%a, %a, %a) is %a, got [%a, %a] nan %d\n", cases[i].name, (double)x[0],
+                   (double)x[1], (double)x[2], (double)y, (double)r.lo, (double)r.hi, r.nan);
             fail();
         }
     }
@@ -279,7 +305,8 @@ static void points_stay_points(void **unused) {
 /* --- whole numbers */
 
 static Whole any_whole(int type, uint64_t *state) {
-    const int64_t special[] = {0, 1, -1, 2, -2, 3, 7, 100, storage_low(type), storage_high(type), storage_high(type) - 1};
+    const int64_t special[] = {
+        0, 1, -1, 2, -2, 3, 7, 100, storage_low(type), storage_high(type), storage_high(type) - 1};
     int64_t a = special[next(state) % 11], b = next(state) % 3 ? a : special[next(state) % 11];
     a = storage_clamp(type, a), b = storage_clamp(type, b);
     return a < b ? whole_make(a, a, b) : whole_make(b, b, a);
@@ -299,20 +326,31 @@ static void whole_operations(void **unused) {
         int t = types[trial % 4];
         Whole x = any_whole(t, &state), y = any_whole(t, &state);
         int64_t a = any_within(x, &state), b = any_within(y, &state);
-        const Whole results[] = {whole_neg(t, x),         whole_abs(t, x),    whole_add(t, x, y), whole_sub(t, x, y),
-                                 whole_mul(t, x, y),      whole_floordiv(t, x, y), whole_mod(t, x, y),
-                                 whole_fmax(x, y),        whole_fmin(x, y),   whole_lt(x, y, 0),  whole_le(x, y, 0),
-                                 whole_eq(x, y, 0),       whole_cast(DT_BOOL, x), whole_cast(DT_U8, x)};
+        const Whole results[] = {
+            whole_neg(t, x),        whole_abs(t, x),         whole_add(t, x, y), whole_sub(t, x, y),
+            whole_mul(t, x, y),     whole_floordiv(t, x, y), whole_mod(t, x, y), whole_fmax(x, y),
+            whole_fmin(x, y),       whole_lt(x, y, 0),       whole_le(x, y, 0),  whole_eq(x, y, 0),
+            whole_cast(DT_BOOL, x), whole_cast(DT_U8, x)};
         int64_t minus_a = (int64_t)(0 - (uint64_t)a), minus_b = (int64_t)(0 - (uint64_t)b);
-        const int64_t values[] = {storage_wrap(t, minus_a), a < 0 ? storage_wrap(t, minus_a) : a,
-                                  storage_wrap(t, add_wrapped(a, b)), storage_wrap(t, add_wrapped(a, minus_b)),
-                                  storage_wrap(t, mul_wrapped(a, b)), storage_wrap(t, quotient_floored(a, b)),
-                                  storage_wrap(t, remainder_floored(a, b)), a > b ? a : b, a < b ? a : b, a < b,
-                                  a <= b, a == b, a != 0, storage_clamp(DT_U8, a)};
+        const int64_t values[] = {storage_wrap(t, minus_a),
+                                  a < 0 ? storage_wrap(t, minus_a) : a,
+                                  storage_wrap(t, add_wrapped(a, b)),
+                                  storage_wrap(t, add_wrapped(a, minus_b)),
+                                  storage_wrap(t, mul_wrapped(a, b)),
+                                  storage_wrap(t, quotient_floored(a, b)),
+                                  storage_wrap(t, remainder_floored(a, b)),
+                                  a > b ? a : b,
+                                  a < b ? a : b,
+                                  a < b,
+                                  a <= b,
+                                  a == b,
+                                  a != 0,
+                                  storage_clamp(DT_U8, a)};
         for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
             if (results[i].lo <= values[i] && values[i] <= results[i].hi) continue;
-            printf("type %d operation %zu of %lld %lld: %lld not in [%lld, %lld]\n", t, i, (long long)a, (long long)b,
-                   (long long)values[i], (long long)results[i].lo, (long long)results[i].hi);
+            printf("type %d operation %zu of %lld %lld: %lld not in [%lld, %lld]\n", t, i,
+                   (long long)a, (long long)b, (long long)values[i], (long long)results[i].lo,
+                   (long long)results[i].hi);
             fail();
         }
     }
@@ -327,14 +365,16 @@ static void storage_rounds_and_packs(void **unused) {
     for (int trial = 0; trial < TRIALS * 10; trial++) {
         DType type = types[trial % 3];
         KfCompute x = any_number(&state);
-        double rounded = (double)storage_round((int)type, x), expected = dtype_round(type, (double)x);
+        double rounded = (double)storage_round((int)type, x),
+               expected = dtype_round(type, (double)x);
         unsigned char mine[8] = {0}, theirs[8] = {0};
         assert_true(rounded == expected || (rounded != rounded && expected != expected));
         storage_store_real((int)type, mine, 0, rounded);
         dtype_store(type, theirs, (Scalar){.real = expected});
         assert_true(memcmp(mine, theirs, 8) == 0 || rounded != rounded);
         KfCompute back = storage_load_real((int)type, mine, 0);
-        assert_true(rounded != rounded || ((double)back == rounded && !signbit(back) == !signbit(rounded)));
+        assert_true(rounded != rounded ||
+                    ((double)back == rounded && !signbit(back) == !signbit(rounded)));
     }
     for (uint32_t bits = 0; bits < 0x10000; bits++) {
         double f16 = dtype_load(DT_F16, &bits).real, bf16 = dtype_load(DT_BF16, &bits).real;
@@ -361,8 +401,9 @@ static void sums_in_any_order(void **unused) {
         int count = (int)(next(&state) % 300), kind = trial % 3;
         Sum sum = sum_none();
         for (int i = 0; i < count; i++) {
-            x[i] = kind == 0 ? any_number(&state) : kind == 1 ? (KfCompute)((int)(next(&state) % 9) - 4)
-                                                              : (KfCompute)((double)next(&state) * 0x1p-64 - 0.3);
+            x[i] = kind == 0   ? any_number(&state)
+                   : kind == 1 ? (KfCompute)((int)(next(&state) % 9) - 4)
+                               : (KfCompute)((double)next(&state) * 0x1p-64 - 0.3);
             sum_add_real(&sum, IR_SUM, interval_point(x[i]), 0, 0);
             sum.count++;
         }
