@@ -12,7 +12,7 @@
 /* Timing rotates through at least this much: reported cache sizes have been far too small (field
  * report 71), and a machine without a report gets it too. */
 static const size_t rotation_floor = (size_t)256 << 20;
-enum { SLAB_UNIT = 256, DOMAINS = 3, DOMAIN_SAMPLE = 4096 };
+enum { SLAB_UNIT = 256, DOMAINS = 3, DOMAIN_SAMPLE = 4096, ROTATION_HOST = 384 << 20 };
 
 static size_t round_up(size_t size, size_t unit) {
     return (size + unit - 1) / unit * unit;
@@ -248,6 +248,13 @@ static bool fill_slab(Rig *rig, Why *why) {
     return true;
 }
 
+/* In the host's memory a run keeps to four times its arrays and what its processes need: two sets, or as many small
+ * ones as ROTATION_HOST holds. That is past any cache, if not past four of the largest. */
+static size_t host_sets(const Rig *rig) {
+    size_t sets = rig->slab_stride ? (size_t)ROTATION_HOST / rig->slab_stride : 1;
+    return sets < 2 ? 2 : sets;
+}
+
 bool rig_make_sets(Rig *rig, Why *why) {
     if (rig->sets > 0) return true;
     size_t target = 4 * (size_t)rig->setup.identity.cache;
@@ -257,6 +264,7 @@ bool rig_make_sets(Rig *rig, Why *why) {
             rig->slab_stride += round_up(tensor_bytes(&rig->tensors[i]), SLAB_UNIT);
     size_t wanted = rig->slab_stride ? (target + rig->slab_stride - 1) / rig->slab_stride : 1;
     if (rig->setup.hot || rig->device->imaginary) wanted = 1;
+    if (rig->hands == &hands_host && wanted > host_sets(rig)) wanted = host_sets(rig);
     if (wanted > RIG_SETS_MAX) wanted = RIG_SETS_MAX;
     for (rig->sets = (uint32_t)wanted; rig->sets > 1; rig->sets -= rig->sets / 4 + 1) {
         size_t bytes = (rig->sets - 1) * rig->slab_stride;
