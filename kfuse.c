@@ -131,6 +131,7 @@ KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *in) {
     if (!build_parts(kernel, &whole, &groups, chain, &how, parts, &why))
         return session_say(session, KF_NO_KERNEL, "%s", why.text);
     if (!tuning_options(program, in, parts[0].problem.template, arena, &options)) return KF_USAGE;
-    if (!options.retune && tuning_answer(kernel, parts, groups.list.count, began)) return KF_OK;
+    if (!options.retune && tuning_answer(kernel, parts, groups.list.count, &options, began))
+        return KF_OK;
     return tuning_kernel(kernel, &whole, parts, groups.list.count, &options, chain, began);
 }

@@ -29,7 +29,7 @@ struct KfProgram {
     const Ir *ir;         /* as lowered */
     const Ir *simplified; /* calls inlined */
     const char *device, *math;
-    bool fast; /* --math fast: contracted */
+    bool fast;              /* --math fast: contracted */
     const char *expression; /* canonical, on one line */
 };
 
@@ -80,7 +80,8 @@ bool tuning_options(KfProgram *program, const KfTuneOptions *in, const Template 
                     Arena *arena, TuneOptions *out);
 KfStatus tuning_fits_memory(KfProgram *program, const DeviceIdentity *identity);
 /* Run and binaries from an earlier answer, without any driver. */
-bool tuning_answer(KfKernel *kernel, const Part *parts, uint32_t count, double began);
+bool tuning_answer(KfKernel *kernel, const Part *parts, uint32_t count, const TuneOptions *options,
+                   double began);
 /* `whole` is the program itself, for judging several parts together. */
 KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *whole, Part *parts, uint32_t count,
                        const TuneOptions *options, const Eager *eager, double began);

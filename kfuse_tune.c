@@ -105,7 +105,8 @@ static void store_fields(KfKernel *kernel, Report *r) {
 }
 
 /* Run and binaries from an earlier answer, without any driver. */
-bool tuning_answer(KfKernel *kernel, const Part *parts, uint32_t count, double began) {
+bool tuning_answer(KfKernel *kernel, const Part *parts, uint32_t count, const TuneOptions *options,
+                   double began) {
     Arena *arena = kernel->arena;
     const char *text;
     int64_t date;
@@ -117,6 +118,7 @@ bool tuning_answer(KfKernel *kernel, const Part *parts, uint32_t count, double b
         return false;
     for (uint32_t i = 0; i < count; i++) {
         Run *run = arena_new(arena, Run);
+        if (!tune_searched(&parts[i].problem, options)) return false;
         if (!parts_stored(arena, &parts[i], parts_winner(arena, kernel->report.winner, i), run,
                           &binaries[i]))
             return false;

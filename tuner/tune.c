@@ -14,6 +14,8 @@
 
 static const double ROOF_MARGIN = 1.01, COMPILE_LIMIT = 60, RUN_LIMIT = 20, COMPILE_SHARE = 0.5;
 
+const char *const TUNE_AT_ROOF = "within 1 % of the roof";
+
 static double now(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -51,7 +53,7 @@ static const char *stop(const Tuning *t) {
     double roof = tuning_roof(t);
     if (t->best > 0 && roof > 0 && t->finished >= t->options->minimum && t->finished < t->total &&
         t->best <= roof * ROOF_MARGIN)
-        return "within 1 % of the roof";
+        return TUNE_AT_ROOF;
     return NULL;
 }
 

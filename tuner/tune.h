@@ -87,6 +87,10 @@ typedef struct Tuned {
 bool tune(Arena *arena, const TuneProblem *problem, const TuneOptions *options, Tuned *tuned,
           Why *why);
 
+/* Whether the store holds a finished search of this bucket at least as wide as the one asked for (field report 103:
+ * what a full search found answers a quick one, not the other way round). */
+bool tune_searched(const TuneProblem *problem, const TuneOptions *options);
+
 /* The Run of a point for one of the problem's shapes. A shape that the point's `require` rules out
  * is run by the twin. */
 bool tune_run(Arena *arena, const Template *template, const Plan *plan, const Point *point,

@@ -8,6 +8,18 @@
 /* A unit of 3 to 6 small kernels costs a third of as many single ones (48 kernels on 16 processes:
  * 0.27 s alone, 0.17 s by threes). */
 enum { UNIT_POINTS = 4 };
+static const double NEAR_BEST = 1.1;
+
+/* Known to be right and near the best that is known: it is measured again, since only what this run measured can be
+ * compared in pairs and launched. */
+static bool may_win(const Tuning *t, const StoredTrial *trial) {
+    double best = trial->result.time;
+    for (uint32_t i = 0; i < t->trial_count; i++)
+        if (t->trials[i].result.outcome == OUTCOME_OK && t->trials[i].result.time < best &&
+            tuning_known(t, t->trials[i].point) == &t->trials[i])
+            best = t->trials[i].result.time;
+    return trial->result.outcome == OUTCOME_OK && trial->result.time <= NEAR_BEST * best;
+}
 
 /* A new candidate; false where it is already decided (known from the store, or infeasible). */
 static bool add_candidate(Tuning *t, const Point *point) {
@@ -21,7 +33,7 @@ static bool add_candidate(Tuning *t, const Point *point) {
     array_push(t->arena, &t->tuned->candidates, c);
     Candidate *added = tuning_candidate(t, t->tuned->candidates.count - 1);
     const StoredTrial *trial = t->options->retune ? NULL : tuning_known(t, added->label);
-    if (trial) {
+    if (trial && !may_win(t, trial)) {
         added->result = trial->result;
         tuning_finish(t, added);
         return false;

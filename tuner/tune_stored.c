@@ -5,6 +5,7 @@
 #include "tuner/tuning.h"
 
 enum { STORED_BINARIES = 8 };
+static const double EVERYTHING = 1e18;
 
 const StoredTrial *tuning_known(const Tuning *t, const char *label) {
     for (uint32_t i = 0; i < t->trial_count; i++)
@@ -51,9 +52,37 @@ static bool candidate_from_store(Tuning *t) {
     return false;
 }
 
+/* --- how wide a search was */
+
+static double width(const TuneOptions *options) {
+    return options->trials ? (double)options->trials : EVERYTHING;
+}
+
+static const char *width_name(Arena *arena, const TuneProblem *problem) {
+    return arena_printf(arena, "searched\n%s", problem->key.text);
+}
+
+bool tune_searched(const TuneProblem *problem, const TuneOptions *options) {
+    double searched = 0;
+    Arena *arena = arena_open();
+    bool found = store_figure(problem->store, width_name(arena, problem), &searched);
+    arena_close(arena);
+    return found && searched >= width(options);
+}
+
+/* A search that ended at the roof has nothing left to find. One that used its budget up was as wide as it was asked
+ * to be: the next run of the same line is answered. */
+static void keep_width(const Tuning *t) {
+    bool at_roof = t->tuned->stopped == TUNE_AT_ROOF;
+    if (t->options->only || t->tuned->from_store || tuning_interrupted(t)) return;
+    store_put_figure(t->problem->store, width_name(t->arena, t->problem),
+                     at_roof ? EVERYTHING : width(t->options));
+}
+
 bool tuning_load(Tuning *t) {
-    bool all = !t->options->retune && !t->options->only;
-    if (all)
+    bool may = !t->options->retune && !t->options->only;
+    bool all = may && tune_searched(t->problem, t->options);
+    if (may)
         t->trials = store_trials(t->problem->store, &t->problem->key, t->arena, &t->trial_count);
     all = all && candidate_from_store(t);
     for (uint32_t i = 0; all && i < t->problem->companion_count; i++)
@@ -88,5 +117,6 @@ void tuning_keep(Tuning *t) {
                                 arena_printf(t->arena, "%s.%u", p->companions[i].label, m),
                                 &t->tuned->companions[i], t->companion_binaries[i][m].bytes,
                                 t->companion_binaries[i][m].size);
+    keep_width(t);
     store_flush(p->store);
 }

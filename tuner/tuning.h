@@ -30,6 +30,7 @@ typedef struct Tuning {
     Why why;
 } Tuning;
 
+extern const char *const TUNE_AT_ROOF; /* Tuned.stopped where nothing is left to find */
 enum { COMPANION_ID = 1 << 24 }; /* job ids of companions; candidates use their index */
 
 static inline Candidate *tuning_candidate(Tuning *t, uint32_t index) {
