@@ -91,6 +91,7 @@ static bool build_parts(KfKernel *kernel, TuneProblem *whole, const Groups *grou
                            only ? whole->rounded : NULL, only ? chain : NULL, options, whole->store,
                            &parts[i].problem, why))
             return false;
+        parts[i].problem.journal = whole->journal;
     }
     return groups->list.count == 1 || problem_companions(kernel->arena, chain, whole, why);
 }
@@ -121,6 +122,7 @@ KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *in) {
         .ir = program->simplified,
         .rounded = rounded_program(program, arena),
         .store = session->store,
+        .journal = session->journal,
     };
     const Eager *chain =
         eager(arena, program->ast, session->registry, &program->lower, program->ir, &diags);

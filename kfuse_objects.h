@@ -13,7 +13,8 @@
 struct KfSession {
     Arena *arena;
     KfSessionOptions options;
-    const char *folder; /* of the store, or NULL */
+    const char *folder;  /* of the store, or NULL */
+    const char *journal; /* beside it: what is launched is written there first; NULL: nowhere */
     Registry *registry;
     Store *store;
     Text message;

@@ -85,10 +85,10 @@ bool program_output_strides(KfSession *session, const KfProblem *problem, Ir *ir
 
 KfStatus kf_program_open(KfSession *session, const char *text, size_t length,
                          const KfProblem *problem, KfProgram **out) {
-    static const char *const math[] = {"default", "strict", "fast"};
+    static const char *const math[] = {"default", "strict", "fast", "tf32"};
     text_clear(&session->message);
     *out = NULL;
-    if (!text || !problem || (unsigned)problem->math > KF_MATH_FAST)
+    if (!text || !problem || (unsigned)problem->math > KF_MATH_TF32)
         return session_say(session, KF_USAGE, "no program, or an unknown math mode");
     if (length == SIZE_MAX) length = strlen(text);
     const char *wrong = problem->has_plain_shape ? check_tensor(&problem->plain) : NULL;

@@ -2,6 +2,8 @@
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "grammar/parse.h"
 #include "kfuse_objects.h"
@@ -37,6 +39,18 @@ static KfStatus add_user_ops(KfSession *session) {
     return status;
 }
 
+enum { JOURNAL_BYTES = 1 << 20 };
+
+/* Where a candidate is named before it launches, so that what took a machine down can be told afterwards. It is
+ * append-only while anything runs, and begun anew when it has grown long. */
+static const char *open_journal(const KfSession *session) {
+    struct stat status;
+    if (!store_keeps(session->store)) return NULL;
+    const char *path = arena_printf(session->arena, "%s/journal", session->folder);
+    if (stat(path, &status) == 0 && status.st_size > JOURNAL_BYTES) unlink(path);
+    return path;
+}
+
 KfStatus kf_session_open(KfSession **out, const KfSessionOptions *options) {
     KfSession *session = *out = calloc(1, sizeof *session);
     if (!session) return KF_ENVIRONMENT;
@@ -46,6 +60,7 @@ KfStatus kf_session_open(KfSession **out, const KfSessionOptions *options) {
     session->folder =
         session->options.cache ? session->options.cache : store_folder(session->arena);
     session->store = store_open(session->folder);
+    session->journal = open_journal(session);
     return session->options.no_user_ops ? KF_OK : add_user_ops(session);
 }
 

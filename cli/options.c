@@ -127,7 +127,7 @@ static bool take_effort(Parse *p, char *v) {
     return true;
 }
 static bool take_math(Parse *p, char *v) {
-    static const char *const names[] = {"default", "strict", "fast", NULL};
+    static const char *const names[] = {"default", "strict", "fast", "tf32", NULL};
     int value;
     if (!choice(p, "--math", v, names, &value)) return false;
     p->options->math = (KfMath)value;
@@ -206,7 +206,7 @@ static const Option table[] = {
     {"--ops", "FILE", "more functions, one definition a line", take_ops},
     {"-f", "FILE", "the program from a file ('-': standard input)", take_file},
     {"-o", "[NAME=]FILE", "where `run` puts an output (.npy), or `dump` its text", take_output},
-    {"--math", "MODE", "default, strict (IEEE division and square root, accurate forms), fast",
+    {"--math", "MODE", "default, strict, fast (fma where a product meets a sum), tf32 (products)",
      take_math},
     {"--round-each-op", NULL, "round after every operation, as an eager framework does",
      take_round},

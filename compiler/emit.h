@@ -6,21 +6,24 @@
 #include "compiler/plan.h"
 #include "registry/template.h"
 
-/* CUDA C++ for NVRTC and nvcc. Knobs VEC BLOCK UNROLL GRID INDEX(scheme). Entry NAME and its scalar twin
- * NAME_scalar with the same parameters, for pointers not aligned to `16 bytes or VEC elements`. */
+/* CUDA C++ for NVRTC and nvcc. Knobs: VEC elements a vector, BLOCK threads, UNROLL vectors in flight, GRID 0
+ * for a tile a block or so many blocks a multiprocessor, INDEX 1 to walk rows, 0 to walk the linear index.
+ * Entry NAME, and its twin NAME_scalar with the same parameters for any alignment and any grid (none where
+ * VEC is 1 alone). */
 const Template *emit_cuda(Arena *arena, const Plan *plan);
-/* C for the host compiler (GCC vector extensions, machine's widest vectors, tails through the same code).
- * Knobs BLOCK UNROLL THREADS STREAM INDEX. Entry: void NAME(void *const *args, int64_t part, int64_t parts),
- * args[i] pointing at the value of parameter i as cuLaunchKernel's do. */
+/* C for the host compiler (GCC vector extensions, the machine's widest vectors, tails through the same
+ * code). Knobs: BLOCK elements a tile, UNROLL vectors a step, STREAM 1 to store past the caches, THREADS (0: by
+ * the size), INDEX as above. Entry: void NAME(void *const *args, int64_t part, int64_t parts), args[i] pointing
+ * at the value of parameter i as cuLaunchKernel's do; the parts may run at once and in any order. Wants -O2
+ * -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math, -lmvec -lm; never -ffast-math. */
 const Template *emit_c(Arena *arena, const Plan *plan);
 
-/* The streaming kernel that measures the roof: `reads` and `writes` arrays of the given bytes each, same
- * parameters as a kernel of that many arrays. */
+/* The streaming kernel that measures the roof. Args: arrays in0 in1 … out0 …, then the bytes of each, bytes0
+ * bytes1 …, multiples of 16. */
 const Template *emit_stream(Arena *arena, const char *language, uint32_t reads, uint32_t writes);
 
 /* Expression text of one operation in a language, for `kfuse ops NAME`. */
-typedef struct EmitLanguage
-    EmitLanguage; /* emit.c's table: spelling of types, operators, functions */
+typedef struct EmitLanguage EmitLanguage; /* language.h */
 extern const EmitLanguage emit_language_cuda, emit_language_c;
 /* The body's statements "float t3 = t1 + t2;", for whatever variable type the language has. */
 void emit_body(Text *out, const Plan *plan, const EmitLanguage *language, int indent);

@@ -72,7 +72,8 @@ static void line_head(Text *out, const Report *r) {
 
 static void line_math(Text *out, const Report *r) {
     if (strcmp(r->math, "fast") == 0)
-        text_add(out, "math       fast: a product is not rounded before it is added; last bits differ from the default's\n");
+        text_add(out, "math       fast: a product is not rounded before it is added; last bits "
+                      "differ from the default's\n");
     else if (strcmp(r->math, "strict") == 0)
         text_add(out, "math       strict: accurate forms, IEEE division and square root\n");
 }
@@ -227,23 +228,34 @@ static void json_shape(Text *out, const char *shape) {
     text_add(out, "]");
 }
 
-/* "VEC=4 BLOCK=256" as an object of numbers. */
-static void json_winner(Text *out, const char *winner) {
-    if (!*winner) {
-        text_add(out, ",\"winner\":null");
-        return;
-    }
-    text_add(out, ",\"winner\":{");
-    for (const char *c = winner; *c;) {
-        size_t key = strcspn(c, "=");
-        size_t word = strcspn(c, " ,");
-        if (key >= word) break;
-        text_printf(out, "%s\"%.*s\":%.*s", c == winner ? "" : ",", (int)key, c,
-                    (int)(word - key - 1), c + key + 1);
-        c += word;
-        c += strspn(c, " ,");
+/* "VEC=4 BLOCK=256" as an object of numbers; returns what follows it. */
+static const char *json_point(Text *out, const char *words) {
+    const char *separator = "";
+    text_add(out, "{");
+    while (*words && *words != '|') {
+        size_t word = strcspn(words, " "), key = strcspn(words, "=");
+        if (key < word)
+            text_printf(out, "%s\"%.*s\":%.*s", separator, (int)key, words, (int)(word - key - 1),
+                        words + key + 1);
+        separator = ",";
+        words += word;
+        words += strspn(words, " ");
     }
     text_add(out, "}");
+    return words;
+}
+
+/* One kernel's winner is an object, several kernels' a list of them. */
+static void json_winner(Text *out, const char *winner) {
+    bool several = strchr(winner, '|') != NULL;
+    text_add(out, !*winner ? ",\"winner\":null" : several ? ",\"winner\":[" : ",\"winner\":");
+    while (*winner) {
+        winner = json_point(out, winner);
+        if (*winner != '|') break;
+        winner += strspn(winner, "| ");
+        text_add(out, ",");
+    }
+    if (several) text_add(out, "]");
 }
 
 static void json_failed(Text *out, const Report *r) {

@@ -85,19 +85,19 @@ static void open_search(Tuning *t) {
     const TuneOptions *o = t->options;
     const Space *space = &t->problem->template->space;
     Bindings bindings = tune_bindings(t->arena, t->problem->plans[0], t->problem->identity);
-    uint64_t *indices;
-    uint32_t allowed =
-        space_allowed(space, bindings, o->sensible, t->arena, 1 << 16, o->seed, &indices);
-    t->total = o->only ? 1 : o->trials && o->trials < allowed ? o->trials : allowed;
-    t->strategy = o->strategy ? o->strategy : strategy_auto(allowed, t->total);
-    SearchProblem problem = {space, bindings, o->sensible, o->seed, t->total};
+    SearchProblem problem = {space, bindings, o->sensible, o->seed, 0};
+    uint64_t *indices; /* the default among them, sensible or not */
+    uint32_t points = strategy_points(t->arena, &problem, &indices);
+    t->total = problem.budget = o->only ? 1 : o->trials && o->trials < points ? o->trials : points;
+    t->strategy = o->strategy ? o->strategy : strategy_auto(points, t->total);
     t->search = t->strategy->open(t->arena, &problem);
 }
 
 /* Compile workers: those asked for; else what the machine has, less a CPU for the bench that works beside them. */
 static int jobs(const Tuning *t) {
     int cpus = parallel_cpus();
-    if (t->options->jobs > 0 || t->problem->device->host_exclusive || cpus < 3) return t->options->jobs;
+    if (t->options->jobs > 0 || t->problem->device->host_exclusive || cpus < 3)
+        return t->options->jobs;
     return cpus - 1;
 }
 

@@ -367,17 +367,39 @@ K_INLINE k_f32 k_narrow(k_real x) {
 #endif
 }
 
-//@ k_from_f16
+//@ K_HALVES
+/* The machine's own conversion of 8 or 16 halves, where it has one. */
+#if defined(__F16C__) && !defined(__clang__)
+typedef int16_t k_halves __attribute__((vector_size(K_LANES * sizeof(int16_t))));
+#if K_WIDTH / K_BYTES == 16
+#define K_HALVES
+#define K_HALVES_TO_F32(h) __builtin_ia32_vcvtph2ps512_mask((k_halves)(h), (k_f32){0}, -1, 4)
+#define K_HALVES_FROM_F32(x) __builtin_ia32_vcvtps2ph512_mask(x, 0, (k_halves){0}, -1)
+#elif K_WIDTH / K_BYTES == 8
+#define K_HALVES
+#define K_HALVES_TO_F32(h) __builtin_ia32_vcvtph2ps256((k_halves)(h))
+#define K_HALVES_FROM_F32(x) __builtin_ia32_vcvtps2ph256(x, 0)
+#endif
+#endif
+
+//@ k_from_f16 : k_u32
 K_INLINE k_real k_from_f16(k_u16 bits) {
+#ifdef K_HALVES
+    return K_TO(k_real, K_HALVES_TO_F32(bits));
+#else
     k_u32 h = K_TO(k_u32, bits), m = h & 0x7fff;
     k_f32 x = (k_f32)(m << 13) * 0x1p112f; /* subnormals come out right */
     k_u32 big = (k_u32)(m >= 0x7c00) & 0x7f800000;
     return K_TO(k_real, (k_f32)((k_u32)x | big | (h & 0x8000) << 16));
+#endif
 }
 
-//@ k_to_f16
+//@ k_to_f16 : k_u32
 /* To nearest, halves to even. */
 K_INLINE k_u16 k_to_f16(k_real real) {
+#ifdef K_HALVES
+    return (k_u16)K_HALVES_FROM_F32(k_narrow(real));
+#else
     k_u32 x = (k_u32)k_narrow(real), sign = x & 0x80000000, m = x ^ sign;
     k_u32 normal = (m + 0xc8000fff + (m >> 13 & 1)) >> 13; /* exponent down by 112 */
     k_u32 small = (k_u32)((k_f32)m + 0.5f) - 0x3f000000;   /* the addition rounds a subnormal */
@@ -385,6 +407,7 @@ K_INLINE k_u16 k_to_f16(k_real real) {
     k_u32 is_small = (k_u32)(m < 0x38800000), is_huge = (k_u32)(m >= 0x477ff000);
     k_u32 h = (is_huge & huge) | (~is_huge & ((is_small & small) | (~is_small & normal)));
     return K_TO(k_u16, h | sign >> 16);
+#endif
 }
 
 //@ k_from_bf16

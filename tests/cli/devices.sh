@@ -39,3 +39,16 @@ if ! ls /dev/nvidia0 >/dev/null 2>&1; then
     refused 4 'install' 'x + 1' --shape 4 --device cuda
     refused 4 'install' 'x + 1' --shape 4 --device cuda:0
 fi
+
+# A driver that is too old is named as that, and is no GPU.
+mkdir old
+echo 'int cuInit(unsigned flags) { return (int)flags; }' >old/driver.c
+"$CC" -shared -fPIC old/driver.c -o old/libcuda.so.1 || fail "the test is broken"
+export LD_LIBRARY_PATH=$TMP/old
+run "$KFUSE" devices
+expect_status 0
+expect_out 'the NVIDIA driver is too old'
+refused 4 'the NVIDIA driver is too old' 'x + 1' --shape 4 --device cuda
+run "$KFUSE" 'x + 1' --shape 4 --trials 1 --budget 4 --quiet
+expect_status 0
+expect_out '(cpu, '

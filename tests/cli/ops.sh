@@ -18,14 +18,14 @@ printf 'snake(x, a=1) = x + sin(a*x)**2/a  # periodic\n' >my.kf
 npy x.npy f32 3 0 1 2
 refused 1 "unknown function 'snake'" 'snake(x)' --shape 4
 tuned run 'snake(x, 2)' --ops my.kf x=x.npy -o out.npy
-expect_npy out.npy 'f32 3 0 1.4134109 2.28637505'
+case $(npy out.npy) in 'f32 3 0 1.41341'*' 2.28637'*) ;; *) fail "snake(x, 2): $(npy out.npy)" ;; esac
 run "$KFUSE" ops snake --ops my.kf
 expect_out 'periodic'
 mkdir -p config/kfuse
 cp my.kf config/kfuse
 printf 'twice(x) = 2*x\n' >config/kfuse/other.kf
 tuned run 'twice(snake(x))' x=x.npy -o out.npy
-expect_npy out.npy 'f32 3 0 3.41614676 5.65364361'
+case $(npy out.npy) in 'f32 3 0 3.416146'*' 5.65364'*) ;; *) fail "twice(snake(x)): $(npy out.npy)" ;; esac
 run "$KFUSE" ops
 expect_out 'snake(x, a=1)'
 rm -r config

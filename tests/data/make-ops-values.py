@@ -114,7 +114,6 @@ ANY = None  # the definition's value
 
 # name: definition, its limits at -inf and inf, its values at -0 and 0
 UNARY = {
-    "real": (lambda x: x, -inf, inf, KEEP),
     "neg": (lambda x: -x, inf, -inf, ("+0", "-0")),
     "abs": (abs, inf, inf, ("+0", "+0")),
     "fabs": (abs, inf, inf, ("+0", "+0")),

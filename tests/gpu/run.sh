@@ -3,6 +3,7 @@
 #   tests      the unit programs that look for a GPU, and the command line's tests
 #   sanitize   compute-sanitizer memcheck over those that inject no faults
 #   programs   three expressions in f32 and bf16: time, roof, speed-up
+#   large      arrays whose byte offsets need 64 bits
 #   start      wall time of a first run (new process, empty store), and of one that the store answers
 # BUILD names the build folder (default build/release). Times are of this machine; they decide nothing here.
 set -u
@@ -49,8 +50,13 @@ if part programs; then
     done
 fi
 
+if part large; then
+    check "$KFUSE" 'relu(x)' --shape 2147483656 --dtype f16 --effort quick --trials 3 --retune --quiet
+    check "$KFUSE" 'x + b' --shape 65536x16392 --shape b=16392 --effort quick --trials 3 --retune --quiet
+fi
+
 if part tests; then
-    for name in cuda bench devices emit points device_ops; do
+    for name in cuda bench devices emit points device_ops ops_values; do
         [ -x "$build/tests/test_$name" ] && KF_TEST_DEVICE=cuda check "$build/tests/test_$name"
     done
 fi

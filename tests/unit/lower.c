@@ -139,7 +139,7 @@ static void results_have_types(void **state) {
         {"i8(x)", "4", "output i8[4]"},
         {"bool(x)", "4", "output bool[4]"},
         {"f16(x)", "4:i64", "output f16[4]"},
-        {"sigmoid(x)", "4:u8", "%2 = convert f32[4] %1"}, /* before anything can wrap */
+        {"sigmoid(x)", "4:u8", "%3 = convert f32[4] %1"}, /* before anything can wrap */
         {"abs(x)", "4:u8", "output u8[4]"},
         {"max(x, y)", "4 x=:u8 y=:i64", "output i64[4]"},
         {"x", "4:u8 out=bf16", "output bf16[4]"},
