@@ -154,8 +154,27 @@ static void keep_answer(Arena *arena, const Part *parts, uint32_t count, const R
     text_free(&text);
 }
 
+/* The eager chain's binaries from an earlier race in this bucket, or NULL. */
+static const Binary *stored_chain(Arena *arena, Store *store, const StoreKey *key,
+                                  const Companion *chain) {
+    Binary *binaries = arena_array(arena, Binary, chain->source_count);
+    for (uint32_t m = 0; m < chain->source_count; m++)
+        if (!store_binary(store, key, arena_printf(arena, "eager.%u", m), arena, &binaries[m].bytes,
+                          &binaries[m].size))
+            return NULL;
+    return binaries;
+}
+
+static void keep_chain(Arena *arena, Store *store, const StoreKey *key, const Runner *runner,
+                       const Result *result) {
+    for (uint32_t m = 0; runner->binaries && m < runner->module_count; m++)
+        store_put_trial(store, key, arena_printf(arena, "eager.%u", m), result,
+                        runner->binaries[m].bytes, runner->binaries[m].size);
+}
+
 /* Several kernels in a row are one Run, judged and timed as a whole beside the eager chain. */
-static KfStatus race_parts(KfKernel *kernel, const TuneProblem *whole, const TuneOptions *options) {
+static KfStatus race_parts(KfKernel *kernel, const TuneProblem *whole, const StoreKey *key,
+                           const TuneOptions *options) {
     Result results[2] = {0};
     BenchReport bench;
     Why why;
@@ -167,6 +186,7 @@ static KfStatus race_parts(KfKernel *kernel, const TuneProblem *whole, const Tun
     if (chain)
         runners[1] = (Runner){.label = chain->label,
                               .run = chain->run,
+                              .binaries = stored_chain(kernel->arena, whole->store, key, chain),
                               .sources = chain->sources,
                               .module_count = chain->source_count,
                               .rounded = true};
@@ -175,6 +195,7 @@ static KfStatus race_parts(KfKernel *kernel, const TuneProblem *whole, const Tun
     if (results[0].outcome != OUTCOME_OK)
         return session_say(kernel->program->session, KF_NO_KERNEL, "the kernels together: %s: %s",
                            outcome_phrase(results[0].outcome), results[0].message);
+    if (chain) keep_chain(kernel->arena, whole->store, key, &runners[1], &results[1]);
     summary_race(&kernel->report, &results[0], chain ? &results[1] : NULL, &bench);
     return KF_OK;
 }
@@ -210,7 +231,8 @@ KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *whole, Part *parts, 
                        const TuneOptions *options, const Eager *eager, double began) {
     KfProgram *program = kernel->program;
     KfStatus status = tune_parts(kernel, parts, count, options, eager);
-    if (status == KF_OK && count > 1) status = race_parts(kernel, whole, options);
+    StoreKey key = parts_key(kernel->arena, parts, count);
+    if (status == KF_OK && count > 1) status = race_parts(kernel, whole, &key, options);
     if (status != KF_OK && status != KF_INTERRUPTED) return status;
     Report *report = &kernel->report;
     if (count > 1) report->partition = arena_printf(kernel->arena, "%u kernels", count);

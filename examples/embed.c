@@ -1,6 +1,6 @@
 /* kfuse inside a program: compile an expression, tune it, launch it, read what it won.
  *
- *     cc embed.c $(pkg-config --cflags --libs kfuse) -o embed && ./embed */
+ *     cc embed.c $(pkg-config --cflags --libs kfuse) -lm -o embed && ./embed */
 #include <kfuse.h>
 #include <math.h>
 #include <stdio.h>

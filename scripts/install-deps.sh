@@ -28,21 +28,19 @@ fi
 [ -n "$missing" ] || exit 0
 missing=$(echo "$missing" | tr -s ' ' '\n' | sort -u | xargs)
 
+sudo=
+[ "$(id -u)" = 0 ] || sudo="sudo "
 refuse() {
     echo "kfuse cannot be built yet: $1. Install, then run make again:" >&2
-    echo "  ${2}apt-get install -y $missing" >&2
+    echo "  ${sudo}apt-get update && ${sudo}apt-get install -y $missing" >&2
     exit 1
 }
-command -v apt-get >/dev/null 2>&1 || refuse "packages are missing, named here as Debian names them" ""
-if [ "$(id -u)" = 0 ]; then
-    as_root="env"
-elif sudo -n true 2>/dev/null; then
-    as_root="sudo -n env"
-else
-    refuse "packages are missing" "sudo "
-fi
+command -v apt-get >/dev/null 2>&1 || refuse "packages are missing, named here as Debian names them"
+[ -z "$sudo" ] || sudo -n true 2>/dev/null || refuse "packages are missing"
+
+# The installer's own talk is long and says nothing; its errors are on stderr.
+quietly() { ${sudo:+sudo -n} env DEBIAN_FRONTEND=noninteractive apt-get -qq "$@" >/dev/null; }
 echo "installing: $missing" >&2
-$as_root DEBIAN_FRONTEND=noninteractive apt-get -qq update >&2 || echo "apt-get update failed; trying with the lists that are here" >&2
+quietly update || echo "apt-get update failed; trying with the lists that are here" >&2
 # shellcheck disable=SC2086
-$as_root DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends $missing >&2 ||
-    refuse "apt-get failed" "sudo "
+quietly install -y --no-install-recommends $missing || refuse "apt-get failed"

@@ -12,9 +12,7 @@ expect_no_err() { [ -z "$err" ] || fail "stderr is not empty"; }
 # A tuning run that is short: `tune EXPR --shape 8`, `tune run EXPR x=x.npy -o y.npy`. KF_DEVICE=cuda runs the
 # same tests on a GPU.
 device=${KF_DEVICE:-cpu}
-budget=4
-[ $device = cpu ] || budget=20
-tune() { run "$KFUSE" "$@" --device "$device" --effort quick --trials 2 --budget $budget --quiet; }
+tune() { run "$KFUSE" "$@" --device "$device" --effort quick --trials 2 --budget 20 --quiet; }
 tuned() { tune "$@"; [ "$status" = 0 ] || fail "exit $status: kfuse $*"; }
 
 # `refused STATUS TEXT WORDS…`: kfuse WORDS ends with STATUS and says TEXT; nothing on stdout, no file, no process.

@@ -26,31 +26,32 @@ static bool compile_runner(Arena *arena, Pool *pool, const Runner *runner, Binar
     return ok;
 }
 
-static bool compile_all(Arena *arena, const TuneProblem *problem, int jobs, const Runner *runners,
-                        uint32_t count, const Binary **binaries, Why *why) {
-    Pool *pool = pool_open(problem->device, problem->identity, jobs, COMPILE_LIMIT, why);
-    for (uint32_t i = 0; pool && i < count; i++) {
+static bool compile_all(Arena *arena, const TuneProblem *problem, int jobs, Runner *runners,
+                        uint32_t count, Why *why) {
+    Pool *pool = NULL;
+    for (uint32_t i = 0; i < count; i++) {
         Binary *made = arena_array(arena, Binary, runners[i].module_count + 1);
-        binaries[i] = runners[i].binaries;
-        if (!binaries[i] && compile_runner(arena, pool, &runners[i], made)) binaries[i] = made;
+        if (runners[i].binaries) continue;
+        if (!pool) pool = pool_open(problem->device, problem->identity, jobs, COMPILE_LIMIT, why);
+        if (!pool) return false;
+        if (compile_runner(arena, pool, &runners[i], made)) runners[i].binaries = made;
     }
     if (pool) pool_close(pool);
-    return pool != NULL;
+    return true;
 }
 
-static void run_one(Bench *bench, uint32_t id, const Runner *runner, const Binary *binaries,
-                    Result *result) {
+static void run_one(Bench *bench, uint32_t id, const Runner *runner, Result *result) {
     Why why;
     BenchJob job = {.id = id,
                     .label = runner->label,
                     .run = runner->run,
-                    .binaries = binaries,
+                    .binaries = runner->binaries,
                     .binary_count = runner->module_count,
                     .judge = true,
                     .rounded = runner->rounded,
                     .budget = 0.2};
     result->outcome = OUTCOME_COMPILE;
-    if (binaries && bench_submit(bench, &job, &why)) bench_result(bench, result);
+    if (runner->binaries && bench_submit(bench, &job, &why)) bench_result(bench, result);
 }
 
 /* Only those that are right are timed in turn. */
@@ -71,15 +72,14 @@ static void rank(Bench *bench, uint32_t count, double budget, Result *results) {
 }
 
 bool race(Arena *arena, const TuneProblem *problem, const TuneOptions *options,
-          const Runner *runners, uint32_t count, Result *results, BenchReport *report, Why *why) {
-    const Binary *binaries[RUNNERS_MAX] = {NULL};
+          Runner *runners, uint32_t count, Result *results, BenchReport *report, Why *why) {
     BenchOptions bench_options = {options->seed, options->hot, RUN_LIMIT, problem->journal};
     if (count > RUNNERS_MAX) count = RUNNERS_MAX;
-    if (!compile_all(arena, problem, options->jobs, runners, count, binaries, why)) return false;
+    if (!compile_all(arena, problem, options->jobs, runners, count, why)) return false;
     Bench *bench = bench_open(problem->device, problem->index, problem->identity, problem->ir,
                               problem->rounded, &bench_options, why);
     if (!bench) return false;
-    for (uint32_t i = 0; i < count; i++) run_one(bench, i, &runners[i], binaries[i], &results[i]);
+    for (uint32_t i = 0; i < count; i++) run_one(bench, i, &runners[i], &results[i]);
     rank(bench, count, 0.1 * options->budget, results);
     bench_report(bench, report, why);
     bench_close(bench);

@@ -8,7 +8,7 @@
 typedef struct Runner {
     const char *label;
     const Run *run;
-    const Binary *binaries; /* per module, or NULL: compile `sources` */
+    const Binary *binaries; /* per module; NULL: `sources` are compiled, and it is filled in */
     const char *const *sources;
     uint32_t module_count;
     bool rounded; /* judged by the round-each-op program */
@@ -16,7 +16,7 @@ typedef struct Runner {
 
 /* Judges all of them, then times those that are right in turn. results[i].outcome says what became of each. False
  * with `why` where workers or device cannot be had. `problem` gives device, oracle and journal. */
-bool race(Arena *arena, const TuneProblem *problem, const TuneOptions *options,
-          const Runner *runners, uint32_t count, Result *results, BenchReport *report, Why *why);
+bool race(Arena *arena, const TuneProblem *problem, const TuneOptions *options, Runner *runners,
+          uint32_t count, Result *results, BenchReport *report, Why *why);
 
 #endif

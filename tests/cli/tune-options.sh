@@ -19,7 +19,7 @@ expect_json cached true
 
 # --trials, --strategy, --seed, --jobs
 for strategy in grid random auto; do
-    run "$KFUSE" "$problem" --shape 50x51 --exact --device "$device" --strategy $strategy --trials 3 --seed 7 --jobs 1 --budget 4 --json --quiet --retune
+    run "$KFUSE" "$problem" --shape 50x51 --exact --device "$device" --strategy $strategy --trials 3 --seed 7 --jobs 1 --budget 30 --json --quiet --retune
     expect_status 0
     expect_json candidates 3
 done
@@ -27,7 +27,7 @@ done
 points() {
     run "$KFUSE" cache clear
     expect_status 0
-    run "$KFUSE" "$problem" $words --device "$device" --strategy random --trials 6 --seed "$1" --budget 20 --quiet --jobs 1
+    run "$KFUSE" "$problem" $words --device "$device" --strategy random --trials 6 --seed "$1" --budget 60 --quiet --jobs 1
     expect_status 0
     "$KFUSE" cache show '' | grep '^  ' | grep -o 'BLOCK=[^ ]*' | sort -u >"$2"
     [ "$(wc -l <"$2")" -ge 3 ] || fail "not the points in the store: $(cat "$2")" # of the same code: one
@@ -44,7 +44,7 @@ expect_out 'hot'
 # --effort full tries what quick leaves.
 tuned "$problem" $words --retune --json --effort quick
 # plain lines where stderr is no terminal, none with --quiet
-run "$KFUSE" "$problem" --shape 40 --device "$device" --trials 4 --budget 9
+run "$KFUSE" "$problem" --shape 40 --device "$device" --trials 4 --budget 30
 expect_status 0
 expect_err '/4 tried'
 # -f FILE and -f -

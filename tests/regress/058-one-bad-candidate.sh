@@ -2,7 +2,7 @@
 problem='x * y + 1'
 some=UNROLL=2
 [ "$device" = cpu ] || some=BLOCK=512
-words="--shape 64x64 --device $device --effort quick --trials 6 --budget 9 --quiet"
+words="--shape 64x64 --device $device --effort quick --trials 6 --budget 60 --quiet"
 for kind in crash wrong; do
     run env KFUSE_FAULT="$kind@$some" "$KFUSE" "$problem" $words --retune --json
     expect_status 0

@@ -15,3 +15,9 @@ for n in 1001 1010 1023 1024; do
     tuned '2*x + 1' --shape $n --json
     expect_json compiled 0
 done
+# A program of several kernels too: its parts and its eager chain come from the store.
+tuned 's = x + b; return relu(s), b*2' --shape 100x100 --shape b=100 --json
+for n in 99 100; do
+    tuned 's = x + b; return relu(s), b*2' --shape ${n}x$n --shape b=$n --json
+    expect_json compiled 0
+done

@@ -20,7 +20,7 @@ typedef struct Opened {
     KfKernel *kernel;
 } Opened;
 
-static const KfTuneOptions quick = {.effort = KF_QUICK, .trials = 2, .budget = 4};
+static const KfTuneOptions quick = {.effort = KF_QUICK, .trials = 2, .budget = 20};
 
 static char cache[64];
 
