@@ -106,11 +106,13 @@ static void arithmetic_is_the_elements(void **unused) {
     arena_close(arena);
 }
 
-#define FUNCTIONS(_)                                                                        \
-    _(EXP, exp)                                                                             \
-    _(EXP2, exp2) _(EXPM1, expm1) _(LOG, log) _(LOG2, log2) _(LOG10, log10) _(LOG1P, log1p) \
-        _(SIN, sin) _(COS, cos) _(TAN, tan) _(ASIN, asin) _(ACOS, acos) _(ATAN, atan)       \
-            _(SINH, sinh) _(COSH, cosh) _(TANH, tanh) _(ERF, erf) _(ERFC, erfc) _(CBRT, cbrt)
+/* clang-format off */
+#define FUNCTIONS(_) \
+    _(EXP, exp) _(EXP2, exp2) _(EXPM1, expm1) _(LOG, log) _(LOG2, log2) \
+    _(LOG10, log10) _(LOG1P, log1p) _(SIN, sin) _(COS, cos) _(TAN, tan) \
+    _(ASIN, asin) _(ACOS, acos) _(ATAN, atan) _(SINH, sinh) _(COSH, cosh) \
+    _(TANH, tanh) _(ERF, erf) _(ERFC, erfc) _(CBRT, cbrt)
+/* clang-format on */
 
 static Interval function(Primitive op, Interval a, double ulp) {
     switch (op) {
