@@ -14,11 +14,13 @@
 #define KF_CLONES
 #endif
 
-#define EACH_FUNCTION(_)                                                                    \
-    _(EXP, exp)                                                                             \
-    _(EXP2, exp2) _(EXPM1, expm1) _(LOG, log) _(LOG2, log2) _(LOG10, log10) _(LOG1P, log1p) \
-        _(SIN, sin) _(COS, cos) _(TAN, tan) _(ASIN, asin) _(ACOS, acos) _(ATAN, atan)       \
-            _(SINH, sinh) _(COSH, cosh) _(TANH, tanh) _(ERF, erf) _(ERFC, erfc) _(CBRT, cbrt)
+/* clang-format off */
+#define EACH_FUNCTION(_) \
+    _(EXP, exp) _(EXP2, exp2) _(EXPM1, expm1) _(LOG, log) _(LOG2, log2) \
+    _(LOG10, log10) _(LOG1P, log1p) _(SIN, sin) _(COS, cos) _(TAN, tan) \
+    _(ASIN, asin) _(ACOS, acos) _(ATAN, atan) _(SINH, sinh) _(COSH, cosh) \
+    _(TANH, tanh) _(ERF, erf) _(ERFC, erfc) _(CBRT, cbrt)
+/* clang-format on */
 
 #define DECLARE(id, name) KF_VECTOR __attribute__((__const__)) extern double name(double);
 EACH_FUNCTION(DECLARE)

@@ -33,8 +33,10 @@ typedef struct Gate {
 /* The edges' programs alone, in the order of Gate.edges, without data: what the parent binds its kernels to. */
 const Ir *const *gate_shapes(Arena *arena, const Ir *ir, uint32_t *count);
 /* Shapes keep what the kernel was specialised on: which axes are broadcast, collapsed rank, strides' class.
- * Cases: all pairs/triples of special values over the inputs, 1, 2, 3, 5, 7, 8±1, 16±1, 127, 1023, 1025,
- * odd rows, misaligned. NULL when out of memory. The arena holds it all. */
+ * Cases: all pairs of special values over the inputs, sizes 0, 1, 2, 3, 5, 7, 8±1, 16±1, 127, 1023, 1025, odd
+ * rows, misaligned; where something sums up, small whole numbers (exact in any order) and spikes (one element
+ * that outweighs its row, at the ends of vectors, warps, blocks, rows). NULL when out of memory. The arena
+ * holds it all. */
 Gate *gate_open(Arena *arena, const Ir *ir, uint64_t seed, Accuracy accuracy, Team *team);
 
 /* Judges a downloaded image: values against the intervals, guards, inputs unchanged (but in-place ones).

@@ -17,7 +17,8 @@ typedef struct Axes {
 /* Index into axes->ids of axis `axis` of `value`, or -1 where its size is 1. */
 int axes_of_value(const Axes *axes, const Ir *ir, Value value, uint32_t axis);
 
-typedef enum EdgeData { EDGE_RANDOM, EDGE_SPECIAL, EDGE_WHOLE } EdgeData;
+/* Spikes: small whole numbers, and one that outweighs its row, in each row at another of SPIKES places. */
+typedef enum EdgeData { EDGE_RANDOM, EDGE_SPECIAL, EDGE_WHOLE, EDGE_SPIKES } EdgeData;
 
 /* A case before it has data: extents by index of Axes.ids. */
 typedef struct EdgeShape {
@@ -28,6 +29,7 @@ typedef struct EdgeShape {
 } EdgeShape;
 
 enum { SPECIALS = 31 }; /* a prime: pairs of directions modulo it meet all pairs of values */
+enum { SPIKES = 33 };
 
 typedef struct EdgeShapes {
     const Axes *axes;

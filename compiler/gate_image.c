@@ -62,7 +62,31 @@ typedef struct Filler {
     int64_t factor[RANK_MAX]; /* of coordinates, for special values */
     int64_t split;            /* or of the one coordinate's quotient by SPECIALS */
     bool special;
+    int32_t spike_axis, row_axis; /* -1: none */
 } Filler;
+
+/* Where vectors, warps, blocks and rows begin and end. */
+static int64_t spike_place(int64_t row, int64_t length) {
+    static const int64_t places[SPIKES] = {0,   1,   2,   3,   4,   5,  7,  8,   9,   15,  16,
+                                           17,  31,  32,  33,  63,  64, 65, 127, 128, 129, 255,
+                                           256, 257, 511, 512, 513, -9, -8, -5,  -4,  -2,  -1};
+    int64_t place = places[row % SPIKES];
+    return (place < 0 ? length + place : place) % length;
+}
+
+static bool is_spike(const Filler *filler, const int64_t *coordinate) {
+    if (filler->spike_axis < 0) return false;
+    int64_t length = filler->input->type.dim[filler->spike_axis];
+    int64_t row = filler->row_axis < 0 ? SPIKES - 1 : coordinate[filler->row_axis];
+    return coordinate[filler->spike_axis] == spike_place(row, length);
+}
+
+static void store_spike(DType type, void *bytes) {
+    if (dtype_is_float(type))
+        storage_store_real((int)type, bytes, 0, 64);
+    else
+        storage_store_whole((int)type, bytes, 0, storage_clamp((int)type, 64));
+}
 
 static void fill_element(void *context, int64_t n, int64_t offset, const int64_t *coordinate) {
     const Filler *filler = context;
@@ -70,6 +94,10 @@ static void fill_element(void *context, int64_t n, int64_t offset, const int64_t
     void *bytes = filler->zero + offset * (int64_t)dtype_info(type)->bytes;
     uint64_t index = 0;
     (void)n;
+    if (is_spike(filler, coordinate)) {
+        store_spike(type, bytes);
+        return;
+    }
     if (!filler->special) {
         sample_store((int)type, bytes, 0, sample_hash(filler->key, offset + filler->before),
                      filler->domain);
@@ -99,17 +127,34 @@ static void set_direction(Filler *filler, const EdgeShapes *shapes, const Ir *ir
     filler->split = plane ? 0 : outer;
 }
 
+/* Along the longest axis, each place on a row of its own. */
+static void set_spikes(Filler *filler) {
+    const IrInput *input = filler->input;
+    const int64_t *dim = input->type.dim;
+    for (int32_t i = 0; i < (int32_t)input->type.rank; i++) {
+        if (input->strides[i] == 0 || dim[i] == 1) continue;
+        if (filler->spike_axis < 0 || dim[i] > dim[filler->spike_axis]) {
+            filler->row_axis = filler->spike_axis;
+            filler->spike_axis = i;
+        } else if (filler->row_axis < 0 || dim[i] > dim[filler->row_axis]) {
+            filler->row_axis = i;
+        }
+    }
+}
+
 void image_fill(Gate *gate, uint32_t index, const EdgeShapes *shapes, uint64_t seed, int domain) {
     const Edge *edge = &gate->edges.data[index];
     const EdgeShape *shape = &shapes->list.data[index];
     for (uint32_t i = 0; i < edge->ir->inputs.count; i++) {
         const IrInput *input = &edge->ir->inputs.data[i];
         Filler filler = {.input = input, .zero = gate->image + edge->inputs[i]};
+        filler.spike_axis = filler.row_axis = -1;
         int64_t count;
         edge_extent(&input->type, input->strides, &filler.before, &count);
         filler.key = sample_key(seed + index, i);
-        filler.domain = shape->data == EDGE_WHOLE ? SAMPLE_WHOLE : domain;
+        filler.domain = shape->data >= EDGE_WHOLE ? SAMPLE_WHOLE : domain;
         filler.special = shape->data == EDGE_SPECIAL && count > 1;
+        if (shape->data == EDGE_SPIKES) set_spikes(&filler);
         if (filler.special) set_direction(&filler, shapes, edge->ir, i);
         edge_visit(&input->type, input->strides, fill_element, &filler);
     }

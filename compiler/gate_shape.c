@@ -262,6 +262,8 @@ EdgeShapes edge_shapes(Arena *arena, const Ir *ir) {
     if (sums_up(ir)) {
         add(arena, &shapes, ir, "whole 5x1025", EDGE_WHOLE, 1025, 5, false);
         add(arena, &shapes, ir, "whole 1025x5", EDGE_WHOLE, 5, 1025, false);
+        add(arena, &shapes, ir, "spikes 33x1031", EDGE_SPIKES, 1031, SPIKES, false);
+        add(arena, &shapes, ir, "spikes 1031x33", EDGE_SPIKES, SPIKES, 1031, false);
     }
     if (shapes.axes->count == 0) add(arena, &shapes, ir, "scalar", EDGE_RANDOM, 1, 1, false);
     add(arena, &shapes, ir, "misaligned", EDGE_RANDOM, 257, 3, true);

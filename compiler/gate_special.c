@@ -6,43 +6,41 @@
 #define KF_COMPUTE_BITS 64
 #include "compiler/storage.h"
 
-/* Of a floating type with the given least subnormal, least normal, largest number and first gap. */
-static double special_real(DType type, uint64_t index) {
+/* With 6 limits of each sign: SPECIALS. */
+static const double numbers[] = {
+    NAN,
+    INFINITY,
+    -INFINITY,
+    0.0,
+    -0.0,
+    1,
+    -1,
+    0.5,
+    -0.5,
+    1.5,
+    2.5,
+    -2.5,
+    -5,
+    88.5,
+    -104,
+    1e-3,
+    1000,
+    -1000,
+    0x1.921fb6p0 /* pi/2 */,
+};
+
+/* What a floating type cannot go beyond or between: subnormals, limits, neighbours of 1, the last odd numbers. */
+static double limit_of(DType type, uint64_t index) {
     double ulp = storage_ulp((int)type, 1), least = storage_least((int)type);
     double largest = storage_limit((int)type) - storage_limit((int)type) * ulp / 2;
     if (type == DT_F64) largest = 0x1.fffffffffffffp1023;
-    const double values[SPECIALS] = {NAN,
-                                     INFINITY,
-                                     -INFINITY,
-                                     0.0,
-                                     -0.0,
-                                     least * ulp,
-                                     -least * ulp,
-                                     least - least * ulp,
-                                     least,
-                                     largest,
-                                     -largest,
-                                     1,
-                                     -1,
-                                     1 + ulp,
-                                     -1 + ulp,
-                                     0.5,
-                                     -0.5,
-                                     1.5,
-                                     2.5,
-                                     -2.5,
-                                     3,
-                                     -5,
-                                     10,
-                                     -40,
-                                     88.5,
-                                     -104,
-                                     1000,
-                                     -1000,
-                                     1e-3,
-                                     1.57079632679489662,
-                                     1 / ulp};
-    double value = values[index % SPECIALS];
+    const double size[] = {least * ulp, least - least * ulp, least, largest, 1 + ulp, 1 / ulp - 1};
+    return index % 2 ? -size[index / 2] : size[index / 2];
+}
+
+static double special_real(DType type, uint64_t index) {
+    enum { NUMBERS = sizeof numbers / sizeof *numbers };
+    double value = index < NUMBERS ? numbers[index] : limit_of(type, index - NUMBERS);
     if (type == DT_F16) return storage_round_f16(value);
     if (type == DT_BF16) return storage_round_bf16(value);
     return type == DT_F32 ? (double)(float)value : value;

@@ -237,6 +237,32 @@ static void any_way_of_asking(void **unused) {
     }
 }
 
+/* --- strides */
+
+static void strides_are_followed(void **unused) {
+    Arena *arena = arena_open();
+    LowerOptions options = {.has_shape = true,
+                            .plain = {.dtype = DT_F32, .rank = 2, .dim = {7, 9}}};
+    Ir *ir = lowered(arena, "x * 2 + y.T.T - z", &options);
+    float *memory = arena_array(arena, float, 2000), *x = memory + 300, *y = memory + 1000,
+          *z = memory + 1500;
+    const int64_t strides[3][2] = {{-20, 2}, {1, 7}, {0, -1}};
+    const void *inputs[] = {x, y, z};
+    (void)unused;
+    assert_non_null(ir);
+    for (int i = 0; i < 2000; i++) memory[i] = (float)(i * 37 % 101);
+    for (int i = 0; i < 3; i++)
+        for (int axis = 0; axis < 2; axis++) ir->inputs.data[i].strides[axis] = strides[i][axis];
+    Eval *eval = eval_open(ir, inputs, ACCURACY_C, NULL);
+    float *out = arena_array(arena, float, 63);
+    eval_values(eval, 0, out);
+    for (int r = 0; r < 7; r++)
+        for (int c = 0; c < 9; c++)
+            assert_true(out[r * 9 + c] == x[-20 * r + 2 * c] * 2 + y[r + 7 * c] - z[-c]);
+    eval_close(eval);
+    arena_close(arena);
+}
+
 /* --- long programs */
 
 static void ten_thousand_terms(void **unused) {
@@ -291,9 +317,8 @@ static void check_sees_one_element(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(three_line_cases),
-        cmocka_unit_test(any_way_of_asking),
-        cmocka_unit_test(ten_thousand_terms),
+        cmocka_unit_test(three_line_cases),       cmocka_unit_test(any_way_of_asking),
+        cmocka_unit_test(strides_are_followed),   cmocka_unit_test(ten_thousand_terms),
         cmocka_unit_test(check_sees_one_element),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
