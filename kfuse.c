@@ -79,11 +79,16 @@ static const Ir *rounded_program(const KfProgram *program, Arena *arena) {
                     true);
 }
 
+/* Whether one kernel is the whole program: no other group, no output without elements. */
+static bool is_whole(const Groups *groups, const Ir *ir) {
+    return groups->list.count == 1 && groups->list.data[0].outputs.count == ir->outputs.count;
+}
+
 /* One problem a group: its template, bound to this shape and to the gate's edges. */
 static bool build_parts(KfKernel *kernel, TuneProblem *whole, const Groups *groups,
                         const Eager *chain, const ProblemOptions *options, Part *parts, Why *why) {
+    bool only = is_whole(groups, whole->ir);
     for (uint32_t i = 0; i < groups->list.count; i++) {
-        bool only = groups->list.count == 1;
         const Ir *ir =
             only ? whole->ir : fuse_part(kernel->arena, whole->ir, &groups->list.data[i]);
         parts[i].group = &groups->list.data[i];
@@ -93,7 +98,7 @@ static bool build_parts(KfKernel *kernel, TuneProblem *whole, const Groups *grou
             return false;
         parts[i].problem.journal = whole->journal;
     }
-    return groups->list.count == 1 || problem_companions(kernel->arena, chain, whole, why);
+    return only || problem_companions(kernel->arena, chain, whole, why);
 }
 
 KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *in) {

@@ -239,6 +239,9 @@ KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *whole, Part *parts, 
     Report *report = &kernel->report;
     if (count > 1) report->partition = arena_printf(kernel->arena, "%u kernels", count);
     report->expression = program->expression;
+    report->shape = problem_space(kernel->arena, program->ir);
+    report->inputs = program->ir->inputs.count; /* a kernel may read one twice, or not at all */
+    report->outputs = program->ir->outputs.count;
     report->math = program->math;
     report->use = use_text(kernel->arena, program);
     report->took = tuning_clock() - began;

@@ -418,19 +418,37 @@ Plan *plan(Arena *arena, const Ir *ir, const Group *group) {
 
 /* --- the same kernel at another shape */
 
+/* The stride of what is merged into one axis: that of its innermost part with several elements; 0 if
+ * there is none, or it is broadcast. */
+static int64_t merged_stride(const Plan *like, const Access *access, const Type *shape,
+                             int32_t into) {
+    for (uint32_t i = like->full_rank; i-- > 0;)
+        if (like->into[i] == into && shape->dim[like->order[i]] != 1)
+            return access->stride[like->order[i]];
+    return 0;
+}
+
 /* An axis of extent 1 has no stride of its own: it takes the one that fits the other's kernel. */
-static void fit_single(const Plan *like, const Plan *plan, const Type *shape) {
-    for (uint32_t k = 0; k < access_count(plan); k++) {
-        Access *access = access_at(plan, k);
-        int64_t natural = 1;
-        for (uint32_t i = like->full_rank; i-- > 0;) {
-            uint32_t axis = like->order[i];
-            int32_t into = like->into[i];
-            bool walks = into >= 0 && access_at(like, k)->stride[into] != 0;
-            if (shape->dim[axis] == 1) access->stride[axis] = walks ? natural : 0;
-            if (access->stride[axis] != 0) natural = access->stride[axis] * shape->dim[axis];
+static void fit_access(const Plan *like, Access *access, const int64_t *model, const Type *shape) {
+    int64_t natural = 1;
+    int32_t entered = PLAN_DROPPED;
+    for (uint32_t i = like->full_rank; i-- > 0;) {
+        uint32_t axis = like->order[i];
+        int32_t into = like->into[i];
+        if (into >= 0 && into != entered) {
+            int64_t merged = merged_stride(like, access, shape, into);
+            if (merged != 0) natural = merged;
+            entered = into;
         }
+        if (shape->dim[axis] == 1)
+            access->stride[axis] = into >= 0 && model[into] != 0 ? natural : 0;
+        if (access->stride[axis] != 0) natural = access->stride[axis] * shape->dim[axis];
     }
+}
+
+static void fit_single(const Plan *like, const Plan *plan, const Type *shape) {
+    for (uint32_t k = 0; k < access_count(plan); k++)
+        fit_access(like, access_at(plan, k), access_at(like, k)->stride, shape);
 }
 
 /* The axes that the other merged can be merged here, the ones it dropped are 1. */

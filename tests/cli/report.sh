@@ -34,6 +34,12 @@ expect_json max_ulp 0
 expect_json failed '{}'
 case $(json winner) in '{"'*':'*'}') ;; *) fail "winner is $(json winner)" ;; esac
 
+# What the program has is counted, not what one kernel reads: an input read twice is one.
+tuned 'x + x.T' --shape 8x8
+expect_out '8x8 f32   1 input, 1 output'
+tuned 'y = x * 2; z = b + 1' --shape x=3 --shape b=4x4
+expect_out '4x4 f32   2 inputs, 2 outputs'
+
 # Same bucket, other shape: measured, not compiled. Another bucket is another problem.
 tuned 'tanh(x)*y' --shape 64x64 --json
 expect_json cached false

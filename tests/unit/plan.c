@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "compiler/gate.h"
 #include "planned.h"
 
 static Plan *make(Arena *arena, const char *text, const char *inputs) {
@@ -164,6 +165,30 @@ static void one_kernel_many_shapes(void **state) {
     assert_true(serves("x + b", "x=65536x16392 b=16392", "x=64x32 b=32"));
 }
 
+/* The gate's awkward shapes run on the kernel of the plan, whatever the strides. */
+static void edges_fit(const char *text, const char *inputs) {
+    Arena *arena = arena_open();
+    Program p = program_make(arena, text, inputs);
+    const Plan *like = program_plan(&p);
+    uint32_t count;
+    const Ir *const *edges = gate_shapes(arena, p.ir, &count);
+    for (uint32_t i = 0; i < count; i++)
+        if (!plan_like(arena, like, edges[i])) fail_msg("%s, %s: edge %u", text, inputs, i);
+    arena_close(arena);
+}
+
+static void every_edge_fits(void **state) {
+    (void)state;
+    edges_fit("x * 2", "x=2x2x5@1,10,2"); /* merged axes of which the inner one shrinks to 1 */
+    edges_fit("x * 2", "x=2x2x4x2@32,16,4,2");
+    edges_fit("x * 2", "x=2x4x1x2@10,2,2,1");
+    edges_fit("x * 2", "x=3x5x1x2@0,2,-2,1");
+    edges_fit("x * 2", "x=5x1x4@4,4,1 @4,4,1");
+    edges_fit("x + y", "x=3x3x5x2@0,10,2,1 y=3x1x5x2@10,0,2,1 @60,20,4,2");
+    edges_fit("x + y", "x=2x3x2x5@30,10,5,1 y=2x3x2x5@30,10,5,1 @1,4,60,12");
+    edges_fit("x.T + y", "x=4x4 y=4x4@1,4");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(axes_collapse),
@@ -173,6 +198,7 @@ int main(void) {
         cmocka_unit_test(reciprocals_divide),
         cmocka_unit_test(names_are_private),
         cmocka_unit_test(one_kernel_many_shapes),
+        cmocka_unit_test(every_edge_fits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
