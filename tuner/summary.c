@@ -74,6 +74,8 @@ static void describe_companions(Arena *arena, const TuneProblem *problem, const 
     if (tuned->roof >= 0) {
         r->roof =
             (double)problem_roof_bytes(problem->plans[0]) / tuned->companions[tuned->roof].time;
+        /* A kernel that beats every stream that was tried is itself what the device streams. */
+        r->roof = fmax(r->roof, (double)r->bytes / r->time);
         r->roof_text = problem_roof_text(arena, problem->plans[0]);
     }
     for (uint32_t i = 0; i < problem->companion_count; i++) {

@@ -13,6 +13,8 @@
 #include <time.h>
 
 static const double ROOF_MARGIN = 1.01, COMPILE_LIMIT = 60, RUN_LIMIT = 20, COMPILE_SHARE = 0.5;
+/* Of less, the start of a kernel is most of its time, and no stream says how good it is. */
+enum { ROOF_BYTES = 1 << 20 };
 
 const char *const TUNE_AT_ROOF = "within 1 % of the roof";
 
@@ -31,8 +33,8 @@ bool tuning_interrupted(const Tuning *t) {
 }
 
 void tuning_finish(Tuning *t, Candidate *c) {
+    if (!c->done) t->finished++;
     c->done = true;
-    t->finished++;
     if (c->result.outcome == OUTCOME_OK && (t->best == 0 || c->result.time < t->best))
         t->best = c->result.time;
     if (t->options->progress)
@@ -51,7 +53,9 @@ static const char *stop(const Tuning *t) {
     if (t->best > 0 && tuning_left(t) < 0.15 * t->options->budget)
         return "the time budget was used up";
     double roof = tuning_roof(t);
-    if (t->best > 0 && roof > 0 && t->finished >= t->options->minimum && t->finished < t->total &&
+    if (t->best > 0 && roof > 0 &&
+        t->problem->plans[0]->bytes_read + t->problem->plans[0]->bytes_written >= ROOF_BYTES &&
+        t->finished >= t->options->minimum && t->finished < t->total &&
         t->best <= roof * ROOF_MARGIN)
         return TUNE_AT_ROOF;
     return NULL;
@@ -154,6 +158,7 @@ bool tune(Arena *arena, const TuneProblem *problem, const TuneOptions *options, 
     if (ok) {
         if (!tuned->from_store) first_units(&t);
         loop(&t);
+        if (tuning_revive_finalists(&t)) loop(&t);
         fill_twins(&t);
         tuning_rank(&t);
         Why ignored;

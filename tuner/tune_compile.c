@@ -8,18 +8,6 @@
 /* A unit of 3 to 6 small kernels costs a third of as many single ones (48 kernels on 16 processes:
  * 0.27 s alone, 0.17 s by threes). */
 enum { UNIT_POINTS = 4 };
-static const double NEAR_BEST = 1.1;
-
-/* Known to be right and near the best that is known: it is measured again, since only what this run measured can be
- * compared in pairs and launched. */
-static bool may_win(const Tuning *t, const StoredTrial *trial) {
-    double best = trial->result.time;
-    for (uint32_t i = 0; i < t->trial_count; i++)
-        if (t->trials[i].result.outcome == OUTCOME_OK && t->trials[i].result.time < best &&
-            tuning_known(t, t->trials[i].point) == &t->trials[i])
-            best = t->trials[i].result.time;
-    return trial->result.outcome == OUTCOME_OK && trial->result.time <= NEAR_BEST * best;
-}
 
 /* A new candidate; false where it is already decided (known from the store, or infeasible). */
 static bool add_candidate(Tuning *t, const Point *point) {
@@ -33,7 +21,7 @@ static bool add_candidate(Tuning *t, const Point *point) {
     array_push(t->arena, &t->tuned->candidates, c);
     Candidate *added = tuning_candidate(t, t->tuned->candidates.count - 1);
     const StoredTrial *trial = t->options->retune ? NULL : tuning_known(t, added->label);
-    if (trial && !may_win(t, trial)) {
+    if (trial) {
         added->result = trial->result;
         tuning_finish(t, added);
         return false;
@@ -88,6 +76,19 @@ static void submit_unit(Tuning *t, uint32_t index) {
     pool_submit(t->pool, index,
                 &(CompileUnit){text_string(&source), t->problem->template->name, false});
     text_free(&source);
+}
+
+void tuning_revive(Tuning *t, uint32_t index) {
+    const TuneProblem *p = t->problem;
+    Candidate *c = tuning_candidate(t, index);
+    const char *why;
+    Unit unit = {0};
+    if (!t->pool ||
+        !tune_run(t->arena, p->template, p->plans[0], &c->point, p->identity, &c->run, &why))
+        return;
+    array_push(t->arena, &unit.members, index);
+    array_push(t->arena, &t->units, unit);
+    submit_unit(t, t->units.count - 1);
 }
 
 static void companion_units(Tuning *t) {

@@ -75,6 +75,19 @@ static void decide(Tuning *t, Candidate **finalists, uint32_t count) {
                               finalists[chosen]->result.time;
 }
 
+bool tuning_revive_finalists(Tuning *t) {
+    uint32_t count, revived = 0;
+    Candidate **list = tuning_right(t, &count);
+    for (uint32_t i = 0;
+         i < count && i < FINALISTS && list[i]->result.time <= FINAL_RATIO * list[0]->result.time;
+         i++) {
+        if (list[i]->measured) continue;
+        tuning_revive(t, (uint32_t)(list[i] - t->tuned->candidates.data));
+        revived++;
+    }
+    return revived > 0;
+}
+
 /* What takes part in the last rounds: the finalists, the eager chain, the fastest roof. */
 typedef struct Round {
     Candidate *finalists[FINALISTS];

@@ -67,7 +67,7 @@ bool tune_searched(const TuneProblem *problem, const TuneOptions *options) {
     Arena *arena = arena_open();
     bool found = store_figure(problem->store, width_name(arena, problem), &searched);
     arena_close(arena);
-    return found && searched >= width(options);
+    return found && (options->trials > 0 || searched >= EVERYTHING);
 }
 
 /* A search that ended at the roof has nothing left to find. One that used its budget up was as wide as it was asked
@@ -98,18 +98,21 @@ bool tuning_load(Tuning *t) {
     return false;
 }
 
+static void keep_binary(Tuning *t, const Candidate *c) {
+    if (c->binary.bytes && c->result.outcome == OUTCOME_OK)
+        store_put_trial(t->problem->store, &t->problem->key, c->label, &c->result, c->binary.bytes,
+                        c->binary.size);
+}
+
+/* Binaries of the fastest, of the winner (the finals may have re-timed it behind others that took no part in them)
+ * and of the analytic default. */
 void tuning_keep(Tuning *t) {
     const TuneProblem *p = t->problem;
     uint32_t count;
     Candidate **list = tuning_right(t, &count);
-    for (uint32_t i = 0; i < count && i < STORED_BINARIES; i++)
-        if (list[i]->binary.bytes)
-            store_put_trial(p->store, &p->key, list[i]->label, &list[i]->result,
-                            list[i]->binary.bytes, list[i]->binary.size);
-    Candidate *first = t->tuned->candidates.count ? tuning_candidate(t, 0) : NULL;
-    if (first && first->binary.bytes && first->result.outcome == OUTCOME_OK)
-        store_put_trial(p->store, &p->key, first->label, &first->result, first->binary.bytes,
-                        first->binary.size);
+    for (uint32_t i = 0; i < count && i < STORED_BINARIES; i++) keep_binary(t, list[i]);
+    if (t->tuned->winner >= 0) keep_binary(t, tuning_candidate(t, (uint32_t)t->tuned->winner));
+    if (t->tuned->candidates.count > 0) keep_binary(t, tuning_candidate(t, 0));
     for (uint32_t i = 0; i < p->companion_count; i++)
         for (uint32_t m = 0; m < p->companions[i].source_count; m++)
             if (t->companion_binaries[i][m].bytes)

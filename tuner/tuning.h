@@ -46,6 +46,8 @@ void tuning_fail(Tuning *t, Candidate *candidate, Outcome outcome, const char *m
 void tuning_ask(Tuning *t);      /* asks for all points and makes units of them */
 void tuning_ask_only(Tuning *t); /* options->only */
 void tuning_submit(Tuning *t);   /* companions' units too; all to the pool */
+/* One whose result is known from an interrupted run gets its binary after all, and is measured again. */
+void tuning_revive(Tuning *t, uint32_t candidate);
 void tuning_compiled(Tuning *t, Compiled *compiled);
 void tuning_accept(Tuning *t, uint32_t candidate, Binary binary);
 
@@ -56,6 +58,9 @@ int32_t tuning_best_roof(const Tuning *t); /* index of a companion, or -1 */
 double tuning_roof(const Tuning *t); /* seconds of the roof's kernel; 0: unknown */
 
 /* tune_rank.c */
+/* Candidates known from an interrupted run that would be finalists: only what this run measured can be compared in
+ * pairs and launched. Submits them; false if there are none. */
+bool tuning_revive_finalists(Tuning *t);
 void tuning_rank(Tuning *t);
 /* Right candidates with a time, fastest first, twins left out. */
 Candidate **tuning_right(Tuning *t, uint32_t *count);

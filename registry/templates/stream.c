@@ -69,6 +69,6 @@ void KF_ENTRY(kf_stream)(void *const *args, int64_t part, int64_t parts) {
     for (int64_t begin = part * __BLOCK__; begin < most; begin += parts * __BLOCK__)
         tile(arrays, bytes, begin, stream);
 #if defined(__x86_64__)
-    __asm__ volatile("sfence" ::: "memory");
+    if (stream) __asm__ volatile("sfence" ::: "memory");
 #endif
 }
