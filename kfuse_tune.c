@@ -79,6 +79,21 @@ bool tuning_options(KfProgram *program, const KfTuneOptions *in, const Template 
     return true;
 }
 
+/* The options without which the same line would be another program. */
+static void print_options(Text *out, const KfProgram *program) {
+    const LowerOptions *lower = &program->lower;
+    for (uint32_t i = 0; i < program->ir->inputs.count; i++)
+        if (program->ir->inputs.data[i].type.dtype == DT_BF16) /* in a file it is uint16 */
+            text_printf(out, " --dtype %s=bf16", program->ir->inputs.data[i].name);
+    for (uint32_t i = 0; i < lower->param_count; i++) {
+        text_printf(out, " --param %s=", lower->params[i].name);
+        number_print(out, lower->params[i].value);
+    }
+    if (lower->has_out_dtype) text_printf(out, " --out-dtype %s", dtype_name(lower->out_dtype));
+    if (lower->round_each_op) text_add(out, " --round-each-op");
+    if (strcmp(program->math, "default") != 0) text_printf(out, " --math %s", program->math);
+}
+
 static const char *use_text(Arena *arena, const KfProgram *program) {
     Text text = {0};
     text_printf(&text, "kfuse run '%s'", program->expression);
@@ -92,9 +107,21 @@ static const char *use_text(Arena *arena, const KfProgram *program) {
         else
             text_printf(&text, " -o %s=%s.npy", name, name);
     }
+    print_options(&text, program);
     const char *copy = arena_copy(arena, text_string(&text), text.length);
     text_free(&text);
     return copy;
+}
+
+/* What the program says of itself, wherever its figures come from. */
+static void program_fields(const KfKernel *kernel, Report *r) {
+    const KfProgram *program = kernel->program;
+    r->expression = program->expression;
+    r->shape = problem_space(kernel->arena, program->ir);
+    r->inputs = program->ir->inputs.count; /* a kernel may read one twice, or not at all */
+    r->outputs = program->ir->outputs.count;
+    r->math = program->math;
+    r->use = use_text(kernel->arena, program);
 }
 
 static void store_fields(KfKernel *kernel, Report *r) {
@@ -125,6 +152,7 @@ bool tuning_answer(KfKernel *kernel, const Part *parts, uint32_t count, const Tu
         runs[i] = run;
     }
     parts_assemble(kernel, parts, count, runs, binaries);
+    program_fields(kernel, &kernel->report);
     kernel->report.cached = 1;
     kernel->report.compiled = 0;
     kernel->report.date = date;
@@ -231,19 +259,13 @@ static KfStatus tune_parts(KfKernel *kernel, Part *parts, uint32_t count,
 
 KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *whole, Part *parts, uint32_t count,
                        const TuneOptions *options, const Eager *eager, double began) {
-    KfProgram *program = kernel->program;
     KfStatus status = tune_parts(kernel, parts, count, options, eager);
     StoreKey key = parts_key(kernel->arena, parts, count);
     if (status == KF_OK && count > 1) status = race_parts(kernel, whole, &key, options);
     if (status != KF_OK && status != KF_INTERRUPTED) return status;
     Report *report = &kernel->report;
     if (count > 1) report->partition = arena_printf(kernel->arena, "%u kernels", count);
-    report->expression = program->expression;
-    report->shape = problem_space(kernel->arena, program->ir);
-    report->inputs = program->ir->inputs.count; /* a kernel may read one twice, or not at all */
-    report->outputs = program->ir->outputs.count;
-    report->math = program->math;
-    report->use = use_text(kernel->arena, program);
+    program_fields(kernel, report);
     report->took = tuning_clock() - began;
     report->date = (int64_t)time(NULL);
     store_fields(kernel, report);
@@ -252,17 +274,12 @@ KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *whole, Part *parts, 
 }
 
 KfStatus tuning_nothing(KfKernel *kernel, const DeviceIdentity *identity, double began) {
-    const Ir *ir = kernel->program->ir;
     Report *report = &kernel->report;
-    report->expression = kernel->program->expression;
-    report->shape = problem_space(kernel->arena, ir);
-    report->dtype = dtype_name(ir->outputs.data[0].type.dtype);
-    report->inputs = ir->inputs.count;
-    report->outputs = ir->outputs.count;
+    program_fields(kernel, report);
+    report->dtype = dtype_name(kernel->program->ir->outputs.data[0].type.dtype);
     report->device = identity->title;
     report->software = identity->software;
     report->mode = "nothing to time";
-    report->math = kernel->program->math;
     report->took = tuning_clock() - began;
     kernel->run = arena_new(kernel->arena, Run);
     return KF_OK;

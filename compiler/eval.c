@@ -2,6 +2,7 @@
  * on whichever thread asks; only its last step, rounding to storage, is done here. */
 #include "compiler/eval.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,8 +126,22 @@ static void store_range(Eval *eval, uint32_t output, int64_t begin, int64_t coun
     }
 }
 
+/* Where an interval leaves NaN open (0/0 beside 0/tiny), whether it is one is the chain's word. */
+static void settle_nans(Eval *eval, uint32_t output, int64_t begin, int64_t count, uint8_t *out) {
+    const IrOutput *of = &eval->machine.ir->outputs.data[output];
+    const Expected *expected = eval_range(eval, 0, output, begin, count);
+    int64_t bytes = (int64_t)dtype_info(of->type.dtype)->bytes;
+    for (int64_t i = 0; i < count; i++)
+        if (expected->may_nan[i] && !isnan(expected->value[i]))
+            eval_chain(eval, output, begin + i, 1, out + (begin + i) * bytes);
+}
+
 void eval_values(Eval *eval, uint32_t output, void *out) {
-    store_range(eval, output, 0, eval->cones[output]->count, out);
+    int64_t count = eval->cones[output]->count;
+    store_range(eval, output, 0, count, out);
+    if (!dtype_is_float(eval->machine.ir->outputs.data[output].type.dtype)) return;
+    for (int64_t at = 0; at < count; at += EVAL_BLOCK)
+        settle_nans(eval, output, at, count - at < EVAL_BLOCK ? count - at : EVAL_BLOCK, out);
 }
 
 void eval_chain(Eval *eval, uint32_t output, int64_t begin, int64_t count, void *out) {

@@ -38,12 +38,12 @@ static void count_candidates(const Tuned *tuned, Report *r) {
         const Candidate *c = &tuned->candidates.data[i];
         if (!c->done) continue;
         r->candidates++;
+        r->distinct += c->binary.bytes && c->twin_of < 0;
         if (c->result.outcome == OUTCOME_OK)
             r->right++;
         else
             r->failed[c->result.outcome]++;
     }
-    r->distinct = tuned->distinct;
     r->compiled = tuned->compiled;
     r->workers = tuned->workers;
 }

@@ -75,7 +75,7 @@ typedef struct Tuned {
     double tie_ratio;   /* its time over the winner's */
     int32_t roof;       /* the fastest of the roof's kernels, index of a companion, or -1 */
     Result *companions; /* per companion; outcome is not OK where it could not be measured */
-    uint32_t compiled, distinct, workers;
+    uint32_t compiled, workers;
     const char *stopped; /* why the search ended early, or NULL */
     bool interrupted, from_store;
     BenchReport bench;

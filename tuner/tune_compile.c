@@ -147,7 +147,6 @@ void tuning_accept(Tuning *t, uint32_t index, Binary binary) {
     c->twin_of = find_twin(t, c);
     c->binary = binary;
     if (c->twin_of >= 0) return; /* its result is filled in at the end */
-    t->tuned->distinct++;
     if (c->run.launches.count > 0 && !fits(p->identity, c)) {
         tuning_fail(t, c, OUTCOME_INFEASIBLE,
                     "needs more registers or shared memory than a block has");

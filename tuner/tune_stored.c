@@ -94,7 +94,6 @@ bool tuning_load(Tuning *t) {
     }
     t->tuned->candidates.count = 0;
     t->ready.count = 0;
-    t->tuned->distinct = 0;
     return false;
 }
 

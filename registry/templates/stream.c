@@ -44,8 +44,9 @@ static inline void put(Vector *at, Vector x, int stream) {
 #endif
 }
 
-static void tile(char *const *arrays, const int64_t *bytes, int64_t begin, int stream) {
-    for (int64_t i = begin; i < begin + __BLOCK__; i += WIDTH) {
+static void tile(char *const *arrays, const int64_t *bytes, int64_t begin, int64_t end,
+                 int stream) {
+    for (int64_t i = begin; i < end; i += WIDTH) {
         Bits x = {0};
 #pragma GCC unroll 64
         for (int r = 0; r < KF_READS; r++)
@@ -67,7 +68,7 @@ void KF_ENTRY(kf_stream)(void *const *args, int64_t part, int64_t parts) {
         stream &= (uintptr_t)arrays[k] % WIDTH == 0;
     }
     for (int64_t begin = part * __BLOCK__; begin < most; begin += parts * __BLOCK__)
-        tile(arrays, bytes, begin, stream);
+        tile(arrays, bytes, begin, begin + __BLOCK__ < most ? begin + __BLOCK__ : most, stream);
 #if defined(__x86_64__)
     if (stream) __asm__ volatile("sfence" ::: "memory");
 #endif

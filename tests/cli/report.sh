@@ -40,6 +40,18 @@ expect_out '8x8 f32   1 input, 1 output'
 tuned 'y = x * 2; z = b + 1' --shape x=3 --shape b=4x4
 expect_out '4x4 f32   2 inputs, 2 outputs'
 
+# The line to use is this program, options and all, from the store too.
+for k in 3 5; do
+    tuned 'param k = 2; x * k' --shape 8 --dtype bf16 --param k=$k --out-dtype f32 --round-each-op --math fast
+    expect_out "x=x.npy -o out.npy --dtype x=bf16 --param k=$k --out-dtype f32 --round-each-op --math fast"
+done
+expect_out 'answered from the store'
+
+# Distinct binaries are counted among what was tried; a roof is not slower than what is measured under it.
+run "$KFUSE" 'x + y' --shape 4 --device "$device" --effort quick --trials 1 --json --quiet
+[ "$(json distinct)" -le "$(json candidates)" ] || fail "$(json distinct) distinct of $(json candidates)"
+case $(json roof_fraction) in null | 0.* | 1.* | 2.*) ;; *) fail "roof_fraction is $(json roof_fraction)" ;; esac
+
 # Same bucket, other shape: measured, not compiled. Another bucket is another problem.
 tuned 'tanh(x)*y' --shape 64x64 --json
 expect_json cached false

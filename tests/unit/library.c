@@ -287,6 +287,22 @@ static void evaluates_what_no_kernel_covers(void **state) {
     kf_session_close(session);
 }
 
+/* 0/0 is NaN also where rounding might have made the divisor something. */
+static void evaluation_gives_nan(void **state) {
+    (void)state;
+    KfSession *session = open_session();
+    KfProgram *program;
+    KfProblem problem = vector(KF_F64, 2);
+    require(session, kf_program_open(session, "x / (exp(y) - 1)", SIZE_MAX, &problem, &program));
+    double x[] = {0, 1}, y[] = {0, 1}, out[2];
+    const void *inputs[] = {x, y};
+    void *outputs[] = {out};
+    require(session, kf_program_evaluate(program, inputs, outputs));
+    assert_true(out[0] != out[0] && out[1] > 0.58 && out[1] < 0.59);
+    kf_program_close(program);
+    kf_session_close(session);
+}
+
 static void a_second_session_is_answered_from_the_store(void **state) {
     (void)state;
     KfProblem problem = vector(KF_F64, 50);
@@ -417,6 +433,7 @@ int main(void) {
         cmocka_unit_test(errors_are_values_with_a_message),
         cmocka_unit_test(wrong_calls_are_refused),
         cmocka_unit_test(evaluates_what_no_kernel_covers),
+        cmocka_unit_test(evaluation_gives_nan),
         cmocka_unit_test(a_second_session_is_answered_from_the_store),
         cmocka_unit_test(an_interrupt_keeps_what_is_right),
         cmocka_unit_test(two_threads_hold_two_sessions),
