@@ -168,6 +168,9 @@ static KfStatus dump_groups(KfProgram *program, KfStage stage, const char *point
         if (point_text &&
             !point_parse(&template->space, point_text, &point, program->arena, &point, &why))
             return session_say(program->session, KF_USAGE, "%s", why);
+        if (groups.list.count > 1)
+            text_printf(out, "%s// ---- kernel %u of %u: a file of its own ----\n", i ? "\n" : "",
+                        i + 1, groups.list.count);
         template_instantiate(out, template, &point, "");
     }
     return status;

@@ -112,7 +112,8 @@ static KfStatus command_devices(Job *job) {
 static KfStatus command_cache(Job *job) {
     char *text = NULL;
     const Options *o = job->options;
-    if (o->word_count == 0 || o->word_count > 2)
+    bool takes = o->word_count > 0 && strcmp(o->words[0], "show") == 0;
+    if (o->word_count == 0 || o->word_count > (takes ? 2u : 1u))
         return job_complain(KF_USAGE, "cache ls | show KEY | clear | path");
     const char *argument = o->word_count > 1 ? o->words[1] : NULL;
     KfStatus status = job_told(job, kf_cache(job->session, o->words[0], argument, &text));

@@ -155,23 +155,44 @@ static bool write_all(FILE *file, const KfTensor *tensor, const void *data) {
            fwrite(header, 1, (size_t)n, file) == (size_t)n && fwrite(data, 1, bytes, file) == bytes;
 }
 
-/* A pipe or a terminal is written in place; a file by way of a temporary one. */
-bool npy_write(const char *path, const KfTensor *tensor, const void *data, char *why, size_t size) {
+/* Where a file is written first: a pipe or a terminal in place, a file beside itself. */
+typedef struct Target {
+    char path[4096];
+    bool special;
+    FILE *file;
+} Target;
+
+static bool open_target(Target *target, const char *path, char *why, size_t size) {
     struct stat status;
-    bool special = stat(path, &status) == 0 && !S_ISREG(status.st_mode);
-    char temporary[4096];
-    int length =
-        snprintf(temporary, sizeof temporary, special ? "%s" : "%s.%ld.tmp", path, (long)getpid());
-    if (length < 0 || (size_t)length >= sizeof temporary)
+    target->special = stat(path, &status) == 0 && !S_ISREG(status.st_mode);
+    int length = snprintf(target->path, sizeof target->path, target->special ? "%s" : "%s.%ld.tmp",
+                          path, (long)getpid());
+    if (length < 0 || (size_t)length >= sizeof target->path)
         return fail(why, size, path, "the path is too long");
-    FILE *file = fopen(temporary, "wb");
-    if (!file) return fail(why, size, path, strerror(errno));
-    bool ok = write_all(file, tensor, data);
+    target->file = fopen(target->path, "wb");
+    return target->file || fail(why, size, path, strerror(errno));
+}
+
+bool npy_writable(const char *path, char *why, size_t size) {
+    Target target;
+    struct stat status;
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
+        return true; /* opening it may be seen, or wait */
+    if (!open_target(&target, path, why, size)) return false;
+    fclose(target.file);
+    unlink(target.path);
+    return true;
+}
+
+bool npy_write(const char *path, const KfTensor *tensor, const void *data, char *why, size_t size) {
+    Target target;
+    if (!open_target(&target, path, why, size)) return false;
+    bool ok = write_all(target.file, tensor, data);
     int error = errno;
-    if (fclose(file) != 0 && ok) ok = false, error = errno;
-    if (ok && !special && rename(temporary, path) != 0) ok = false, error = errno;
+    if (fclose(target.file) != 0 && ok) ok = false, error = errno;
+    if (ok && !target.special && rename(target.path, path) != 0) ok = false, error = errno;
     if (ok) return true;
-    if (!special) unlink(temporary);
+    if (!target.special) unlink(target.path);
     return fail(why, size, path, strerror(error));
 }
 

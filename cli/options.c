@@ -45,6 +45,11 @@ static Named split(char *text) {
 
 static bool add_named(Parse *p, Named *list, size_t *count, Named named) {
     if (*count == OPTION_NAMED) return wrong(p, "too many values of one option%s%s", "", "");
+    for (size_t i = 0; i < *count; i++) {
+        bool same = named.name && list[i].name ? strcmp(named.name, list[i].name) == 0
+                                               : named.name == list[i].name;
+        if (same) return wrong(p, "'%s' and '%s' for one and the same", list[i].value, named.value);
+    }
     list[(*count)++] = named;
     return true;
 }
@@ -168,6 +173,8 @@ static bool take_point(Parse *p, char *v) {
     return true;
 }
 static bool stage(Parse *p, KfStage value) {
+    if (p->options->has_stage && p->options->stage != value)
+        return wrong(p, "one stage at a time%s%s", "", "");
     p->options->stage = value;
     p->options->has_stage = true;
     return true;

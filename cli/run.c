@@ -146,6 +146,15 @@ static KfStatus check_output_names(const Job *job) {
     return KF_OK;
 }
 
+/* A folder that is missing or read-only is told before anything is tuned. */
+static KfStatus check_writable(const Job *job) {
+    char why[LINE];
+    for (size_t o = 0; o < kf_program_output_count(job->program); o++)
+        if (!npy_writable(file_for(job, kf_program_output(job->program, o).name), why, sizeof why))
+            return job_complain(KF_ENVIRONMENT, why);
+    return KF_OK;
+}
+
 static KfStatus write_outputs(Job *job, Arrays *arrays) {
     char why[LINE];
     for (size_t o = 0; o < kf_program_output_count(job->program); o++) {
@@ -179,6 +188,7 @@ static KfStatus run_files(Job *job, Arrays *arrays) {
     if (status == KF_OK) status = bind_inputs(job, arrays);
     if (status == KF_OK) status = check_output_files(job);
     if (status == KF_OK) status = check_output_names(job);
+    if (status == KF_OK) status = check_writable(job);
     if (status == KF_OK) status = make_outputs(job, arrays);
     return status == KF_OK ? run_kernel(job, arrays) : status;
 }

@@ -23,37 +23,11 @@ const char *canonical_text(Arena *arena, const Source *source) {
     return copy;
 }
 
-static const char *op_word(AstOp op) {
-    static const char *const words[] = {
-        [OP_NONE] = NULL,
-        [OP_NEG] = "neg",
-        [OP_PLUS] = NULL,
-        [OP_NOT] = "not",
-        [OP_ADD] = "add",
-        [OP_SUB] = "sub",
-        [OP_MUL] = "mul",
-        [OP_DIV] = "div",
-        [OP_POW] = "pow",
-        [OP_MOD] = "mod",
-        [OP_FLOORDIV] = "floordiv",
-        [OP_MATMUL] = "matmul",
-        [OP_LT] = "lt",
-        [OP_LE] = "le",
-        [OP_GT] = "gt",
-        [OP_GE] = "ge",
-        [OP_EQ] = "eq",
-        [OP_NE] = "ne",
-        [OP_AND] = "and",
-        [OP_OR] = "or",
-    };
-    return words[op];
-}
-
 static const char *word(const AstNode *node) {
     switch (node->kind) {
     case AST_CALL: return node->name;
     case AST_UNARY:
-    case AST_BINARY: return op_word(node->op);
+    case AST_BINARY: return ast_op_word(node->op);
     case AST_SELECT: return "select";
     case AST_TRANSPOSE: return "T";
     default: return NULL;

@@ -166,35 +166,13 @@ static Operand finish_line(Chain *chain, const char *label, Line *line) {
 
 /* --- expressions */
 
-static const char *label_of(AstOp op) {
-    static const char *const names[] = {[OP_NEG] = "neg",
-                                        [OP_NOT] = "not",
-                                        [OP_ADD] = "add",
-                                        [OP_SUB] = "sub",
-                                        [OP_MUL] = "mul",
-                                        [OP_DIV] = "div",
-                                        [OP_FLOORDIV] = "floordiv",
-                                        [OP_MOD] = "mod",
-                                        [OP_POW] = "pow",
-                                        [OP_MATMUL] = "matmul",
-                                        [OP_LT] = "lt",
-                                        [OP_LE] = "le",
-                                        [OP_GT] = "gt",
-                                        [OP_GE] = "ge",
-                                        [OP_EQ] = "eq",
-                                        [OP_NE] = "ne",
-                                        [OP_AND] = "and",
-                                        [OP_OR] = "or"};
-    return names[op] ? names[op] : "op";
-}
-
 static Operand unary(Chain *chain, const AstNode *node, const Operand *a) {
     Line line = {0};
     if (node->op == OP_PLUS) return *a;
     text_printf(&line.text, "(%s", ast_op_name(node->op));
     add_operand(&line, a);
     text_add(&line.text, ")");
-    return finish_line(chain, label_of(node->op), &line);
+    return finish_line(chain, ast_op_word(node->op), &line);
 }
 
 static Operand binary(Chain *chain, const AstNode *node, const Operand *a, const Operand *b) {
@@ -204,7 +182,7 @@ static Operand binary(Chain *chain, const AstNode *node, const Operand *a, const
     text_printf(&line.text, " %s ", ast_op_name(node->op));
     add_operand(&line, b);
     text_add(&line.text, ")");
-    return finish_line(chain, label_of(node->op), &line);
+    return finish_line(chain, ast_op_word(node->op), &line);
 }
 
 static Operand choose(Chain *chain, const Operand *c, const Operand *a, const Operand *b) {

@@ -4,6 +4,32 @@
 
 #include <string.h>
 
+const char *ast_op_word(AstOp op) {
+    static const char *const words[] = {
+        [OP_NONE] = NULL,
+        [OP_NEG] = "neg",
+        [OP_PLUS] = NULL,
+        [OP_NOT] = "not",
+        [OP_ADD] = "add",
+        [OP_SUB] = "sub",
+        [OP_MUL] = "mul",
+        [OP_DIV] = "div",
+        [OP_POW] = "pow",
+        [OP_MOD] = "mod",
+        [OP_FLOORDIV] = "floordiv",
+        [OP_MATMUL] = "matmul",
+        [OP_LT] = "lt",
+        [OP_LE] = "le",
+        [OP_GT] = "gt",
+        [OP_GE] = "ge",
+        [OP_EQ] = "eq",
+        [OP_NE] = "ne",
+        [OP_AND] = "and",
+        [OP_OR] = "or",
+    };
+    return words[op];
+}
+
 const char *ast_op_name(AstOp op) {
     static const char *const names[] = {
         [OP_NONE] = "",  [OP_NEG] = "-",    [OP_PLUS] = "+", [OP_NOT] = "!",       [OP_ADD] = "+",

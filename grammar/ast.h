@@ -134,6 +134,8 @@ bool ast_equal(const Ast *a, const Ast *b);
 
 /* "+", "//" …; the word a diagnostic uses. */
 const char *ast_op_name(AstOp op);
+/* "add", "floordiv" …: what a kernel of that operator is called; NULL for unary plus. */
+const char *ast_op_word(AstOp op);
 /* Shortest decimal text that reads back as exactly `value` ("inf", "-inf", "nan" among them). */
 void number_print(Text *out, double value);
 

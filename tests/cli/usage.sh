@@ -44,3 +44,9 @@ done
 run "$KFUSE" --help
 expect_out 'exit: 0 done, 1 input wrong, 2 usage, 3 no working kernel, 4 environment, 130 interrupted'
 [ "$(printf '%s\n' "$out" | wc -l)" -le 24 ] || fail "the short page does not fit a terminal"
+refused 2 'one and the same' 'x' --shape x=4 --shape x=5
+refused 2 'one and the same' 'x' --shape 4 --shape 5
+refused 2 'one stage at a time' dump --cuda --c 'x' --shape 4
+refused 2 'cache ls | show KEY | clear | path' cache ls extra
+npy x.npy f32 4 1 2 3 4
+refused 4 'No such file or directory' run 'x' x=x.npy -o missing/out.npy
