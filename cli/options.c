@@ -179,21 +179,20 @@ static bool stage(Parse *p, KfStage value) {
     p->options->has_stage = true;
     return true;
 }
-#define FLAG(name, ...)                          \
+#define FLAG(name, expression)                   \
     static bool take_##name(Parse *p, char *v) { \
         (void)v;                                 \
-        __VA_ARGS__;                             \
-        return true;                             \
+        return expression;                       \
     }
-FLAG(hot, p->options->tune.hot = true)
-FLAG(exact, p->options->tune.exact = true)
-FLAG(retune, p->options->tune.retune = true)
-FLAG(round, p->options->round_each_op = true)
-FLAG(json, p->options->json = true)
-FLAG(quiet, p->options->quiet = true)
-FLAG(help, p->options->help = true)
-FLAG(help_all, p->options->help_all = true)
-FLAG(version, p->options->version = true)
+FLAG(hot, (p->options->tune.hot = true))
+FLAG(exact, (p->options->tune.exact = true))
+FLAG(retune, (p->options->tune.retune = true))
+FLAG(round, (p->options->round_each_op = true))
+FLAG(json, (p->options->json = true))
+FLAG(quiet, (p->options->quiet = true))
+FLAG(help, (p->options->help = true))
+FLAG(help_all, (p->options->help_all = true))
+FLAG(version, (p->options->version = true))
 FLAG(ast, stage(p, KF_STAGE_AST))
 FLAG(ir, stage(p, KF_STAGE_IR))
 FLAG(plan, stage(p, KF_STAGE_PLAN))
