@@ -3,8 +3,9 @@
  *     text --parse_program--> Ast --lower--> Ir --simplify, fuse--> Group --problem_build (plan, emit)-->
  *     TuneProblem --tune--> Tuned --summary--> Report, Launcher
  *
- * The objects stand in kfuse_objects.h; what callers do with them in kfuse_session.c, kfuse_program.c and
- * kfuse_kernel.c; what stands around the stages of tuning in kfuse_tune.c. kfuse_info.c answers questions. */
+ * The objects stand in kfuse_objects.h; what callers do with them in kfuse_session.c,
+ * kfuse_program.c and kfuse_kernel.c; what stands around the stages of tuning in kfuse_tune.c.
+ * kfuse_info.c answers questions. */
 #include "kfuse.h"
 
 #include <stdio.h>
@@ -63,8 +64,8 @@ static void drop_empty(const Ir *ir, Groups *groups) {
     groups->list.count = kept;
 }
 
-/* The program as the eager chain computes it, rounding after every operation, products among them; NULL where that
- * changes nothing, since no float is narrower than the compute type. */
+/* The program as the eager chain computes it, rounding after every operation, products among them;
+ * NULL where that changes nothing, since no float is narrower than the compute type. */
 static const Ir *rounded_program(const KfProgram *program, Arena *arena) {
     const Ir *ir = program->simplified;
     LowerOptions options = program->lower;

@@ -94,7 +94,8 @@ void parts_assemble(KfKernel *kernel, const Part *parts, uint32_t count, const R
                     const Binary *binaries);
 /* The key of the whole: of its only part, or of all parts together. */
 StoreKey parts_key(Arena *arena, const Part *parts, uint32_t count);
-/* A part's Run and binary at a stored winner ("VEC=4 BLOCK=256"); false if the store has them no more. */
+/* A part's Run and binary at a stored winner ("VEC=4 BLOCK=256"); false if the store has them no
+ * more. */
 bool parts_stored(Arena *arena, const Part *part, const char *winner, Run *run, Binary *binary);
 /* The winner of part `index` in "VEC=4 BLOCK=256 | VEC=2 …". */
 const char *parts_winner(Arena *arena, const char *winners, uint32_t index);

@@ -1,4 +1,5 @@
-/* Parts: the kernels that a program became, mostly one. Several are launched in a row as one Run. */
+/* Parts: the kernels that a program became, mostly one. Several are launched in a row as one
+ * Run. */
 #include <string.h>
 
 #include "kfuse_objects.h"

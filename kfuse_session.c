@@ -41,8 +41,8 @@ static KfStatus add_user_ops(KfSession *session) {
 
 enum { JOURNAL_BYTES = 1 << 20 };
 
-/* Where a candidate is named before it launches, so that what took a machine down can be told afterwards. It is
- * append-only while anything runs, and begun anew when it has grown long. */
+/* Where a candidate is named before it launches, so that what took a machine down can be told
+ * afterwards. It is append-only while anything runs, and begun anew when it has grown long. */
 static const char *open_journal(const KfSession *session) {
     struct stat status;
     if (!store_keeps(session->store)) return NULL;

@@ -15,7 +15,8 @@ typedef struct Npy {
 bool npy_read(const char *path, Npy *npy, char *why, size_t size);
 /* Writes a temporary file beside `path` and renames it: never half a file. bf16 as uint16. */
 bool npy_write(const char *path, const KfTensor *tensor, const void *data, char *why, size_t size);
-/* Whether npy_write could begin: tells before anything is tuned that a folder is missing or read-only. */
+/* Whether npy_write could begin: tells before anything is tuned that a folder is missing or
+ * read-only. */
 bool npy_writable(const char *path, char *why, size_t size);
 void npy_free(Npy *npy);
 /* Elements of a shape; SIZE_MAX on overflow. */

@@ -1,5 +1,6 @@
-/* Stored elements and what they must be in, a verdict and figures out. One idea: a plain loop that only counts
- * what is wrong runs first, and figures are taken where a value can differ from the expected one at all. */
+/* Stored elements and what they must be in, a verdict and figures out. One idea: a plain loop that
+ * only counts what is wrong runs first, and figures are taken where a value can differ from the
+ * expected one at all. */
 #include "compiler/eval.h"
 
 #include <stdlib.h>
@@ -29,7 +30,8 @@ static void unpack(DType type, const void *base, int64_t at, int64_t count, doub
     }
 }
 
-/* NaN where NaN must be, of any payload; inside; bit for bit where the ends are one number; or unchecked. */
+/* NaN where NaN must be, of any payload; inside; bit for bit where the ends are one number; or
+ * unchecked. */
 static bool is_right(double x, double lo, double hi, bool may_nan) {
     bool both_nan = x != x && (lo != lo || may_nan), unchecked = lo > hi;
     bool exact = bits_of_double(lo) == bits_of_double(hi);
@@ -60,8 +62,8 @@ static void note_worst(double *worst, int64_t *worst_at, double figure, int64_t 
     *worst_at = element;
 }
 
-/* Distance from the value: as a fraction of its bound on that side (half an ulp of storage more, because the
- * ends are rounded), and in ulp where that says something. */
+/* Distance from the value: as a fraction of its bound on that side (half an ulp of storage more,
+ * because the ends are rounded), and in ulp where that says something. */
 static void measure(DType type, double x, double value, double lo, double hi, int64_t element,
                     Check *check) {
     double error = fabs(x - value), bound = x > value ? hi - value : value - lo;
@@ -82,7 +84,8 @@ typedef struct Line {
     const uint8_t *may_nan;
 } Line;
 
-/* Whether any element's figure may be above the worst so far: the same as measure, without divisions. */
+/* Whether any element's figure may be above the worst so far: the same as measure, without
+ * divisions. */
 static bool any_worse(const Line *line, const Check *check) {
     double worst_bound = check->worst_bound, worst_ulp = check->worst_ulp,
            least = storage_least((int)line->type);

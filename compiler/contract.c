@@ -1,5 +1,6 @@
-/* In: an Ir. Out: the same with fma where a product meets a sum. One rule, applied in order: of the two operands of a
- * floating sum or difference, the first that is a product read nowhere else is taken in. */
+/* In: an Ir. Out: the same with fma where a product meets a sum. One rule, applied in order: of the
+ * two operands of a floating sum or difference, the first that is a product read nowhere else is
+ * taken in. */
 #include "compiler/contract.h"
 
 typedef struct Contract {

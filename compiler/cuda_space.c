@@ -1,8 +1,9 @@
-/* A plan in, the header lines of its kernel's space out. One idea: sizes are known only at a launch, so what
- * is legal, sensible and launched are expressions over sizes, knobs and `sms`. */
+/* A plan in, the header lines of its kernel's space out. One idea: sizes are known only at a
+ * launch, so what is legal, sensible and launched are expressions over sizes, knobs and `sms`. */
 #include "compiler/cuda_space.h"
 
-/* Above this many operations only one element at a time is compiled, once: NVRTC takes 6 s for 20 000. */
+/* Above this many operations only one element at a time is compiled, once: NVRTC takes 6 s for 20
+ * 000. */
 enum { VECTOR_OPERATIONS = 300 };
 
 static bool is_long(const Plan *plan) {
@@ -36,7 +37,8 @@ static bool rows_of_vectors(const Plan *plan, int64_t vec) {
     return plan->rank >= 2 && plan->extent[plan->rank - 1] % vec == 0;
 }
 
-/* Elements of a 16-byte vector of the widest type, fewer where many arrays would fill the registers. */
+/* Elements of a 16-byte vector of the widest type, fewer where many arrays would fill the
+ * registers. */
 static uint32_t full_vector(const Plan *plan) {
     uint32_t widest, narrowest;
     element_bytes(plan, &widest, &narrowest);
@@ -112,8 +114,9 @@ static void print_launch(Text *out, const Plan *plan, bool twin, Arena *a) {
     text_add(out, "\n");
 }
 
-/* Sensible: registers for what is in flight, a tile for every multiprocessor, and 16-byte accesses but where
- * rows have odd lengths (then single elements win: 53.5 us against 53.6 at 4095x4097) or there is little. */
+/* Sensible: registers for what is in flight, a tile for every multiprocessor, and 16-byte accesses
+ * but where rows have odd lengths (then single elements win: 53.5 us against 53.6 at 4095x4097) or
+ * there is little. */
 void cuda_rules(Text *out, const Plan *plan, bool twin) {
     Arena *scratch = arena_open();
     const char *total = language_total(plan);

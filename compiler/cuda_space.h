@@ -1,5 +1,5 @@
-/* The space of a CUDA kernel made by emit_cuda: its knobs, what makes a point legal and sensible, and how a
- * point is launched. */
+/* The space of a CUDA kernel made by emit_cuda: its knobs, what makes a point legal and sensible,
+ * and how a point is launched. */
 #ifndef KF_CUDA_SPACE_H
 #define KF_CUDA_SPACE_H
 

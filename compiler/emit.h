@@ -1,25 +1,27 @@
-/* Plan -> Template, for a device's language. The emitted text is a product: readable, one load, the chain in
- * registers, one store; the head prints the canonical expression and how to make it again. */
+/* Plan -> Template, for a device's language. The emitted text is a product: readable, one load, the
+ * chain in registers, one store; the head prints the canonical expression and how to make it
+ * again. */
 #ifndef KF_EMIT_H
 #define KF_EMIT_H
 
 #include "compiler/plan.h"
 #include "registry/template.h"
 
-/* CUDA C++ for NVRTC and nvcc. Knobs: VEC elements a vector, BLOCK threads, UNROLL vectors in flight, GRID 0
- * for a tile a block or so many blocks a multiprocessor, INDEX 1 to walk rows, 0 to walk the linear index.
- * Entry NAME, and its twin NAME_scalar with the same parameters for any alignment and any grid (none where
- * VEC is 1 alone). */
+/* CUDA C++ for NVRTC and nvcc. Knobs: VEC elements a vector, BLOCK threads, UNROLL vectors in
+ * flight, GRID 0 for a tile a block or so many blocks a multiprocessor, INDEX 1 to walk rows, 0 to
+ * walk the linear index. Entry NAME, and its twin NAME_scalar with the same parameters for any
+ * alignment and any grid (none where VEC is 1 alone). */
 const Template *emit_cuda(Arena *arena, const Plan *plan);
-/* C for the host compiler (GCC vector extensions, the machine's widest vectors, tails through the same
- * code). Knobs: BLOCK elements a tile, UNROLL vectors a step, STREAM 1 to store past the caches, THREADS (0: by
- * the size), INDEX as above. Entry: void NAME(void *const *args, int64_t part, int64_t parts), args[i] pointing
- * at the value of parameter i as cuLaunchKernel's do; the parts may run at once and in any order. Wants -O2
- * -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math, -lmvec -lm; never -ffast-math. */
+/* C for the host compiler (GCC vector extensions, the machine's widest vectors, tails through the
+ * same code). Knobs: BLOCK elements a tile, UNROLL vectors a step, STREAM 1 to store past the
+ * caches, THREADS (0: by the size), INDEX as above. Entry: void NAME(void *const *args, int64_t
+ * part, int64_t parts), args[i] pointing at the value of parameter i as cuLaunchKernel's do; the
+ * parts may run at once and in any order. Wants -O2 -march=native -ffp-contract=off -fno-math-errno
+ * -fno-trapping-math, -lmvec -lm; never -ffast-math. */
 const Template *emit_c(Arena *arena, const Plan *plan);
 
-/* The streaming kernel that measures the roof. Args: arrays in0 in1 … out0 …, then the bytes of each, bytes0
- * bytes1 …, multiples of 16. */
+/* The streaming kernel that measures the roof. Args: arrays in0 in1 … out0 …, then the bytes of
+ * each, bytes0 bytes1 …, multiples of 16. */
 const Template *emit_stream(Arena *arena, const char *language, uint32_t reads, uint32_t writes);
 
 /* Expression text of one operation in a language, for `kfuse ops NAME`. */

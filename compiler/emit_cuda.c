@@ -1,7 +1,8 @@
-/* A plan in, CUDA C++ out. One idea: the chain is written once, for one element; around it stand two ways
- * to walk the index space in vectors of VEC elements, UNROLL of them in flight. Rows: a thread keeps its
- * columns and walks down, which needs rows of whole vectors. Linear: one division a vector finds its row,
- * then elements wrap one by one, so that dense arrays keep wide accesses whatever a row's length. */
+/* A plan in, CUDA C++ out. One idea: the chain is written once, for one element; around it stand
+ * two ways to walk the index space in vectors of VEC elements, UNROLL of them in flight. Rows: a
+ * thread keeps its columns and walks down, which needs rows of whole vectors. Linear: one division
+ * a vector finds its row, then elements wrap one by one, so that dense arrays keep wide accesses
+ * whatever a row's length. */
 #include <string.h>
 
 #include "compiler/cuda_space.h"

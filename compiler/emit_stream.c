@@ -1,5 +1,5 @@
-/* Numbers of arrays in, a streaming kernel out. One idea: the kernel is written by hand, for any number of
- * arrays; what is made here are the lines and lists that name them. */
+/* Numbers of arrays in, a streaming kernel out. One idea: the kernel is written by hand, for any
+ * number of arrays; what is made here are the lines and lists that name them. */
 #include <stdlib.h>
 #include <string.h>
 

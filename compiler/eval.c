@@ -1,5 +1,6 @@
-/* An Ir and its inputs in, what its outputs must be out. One idea: each output is one cone, run block by block
- * on whichever thread asks; only its last step, rounding to storage, is done here. */
+/* An Ir and its inputs in, what its outputs must be out. One idea: each output is one cone, run
+ * block by block on whichever thread asks; only its last step, rounding to storage, is done
+ * here. */
 #include "compiler/eval.h"
 
 #include <math.h>

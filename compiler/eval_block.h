@@ -1,5 +1,6 @@
-/* Blocks: some elements of one value, and what a compute type does with them. eval_block.inc is compiled once
- * for each compute type (eval_f32.c, eval_f64.c); everything else of the oracle reaches it by this table. */
+/* Blocks: some elements of one value, and what a compute type does with them. eval_block.inc is
+ * compiled once for each compute type (eval_f32.c, eval_f64.c); everything else of the oracle
+ * reaches it by this table. */
 #ifndef KF_EVAL_BLOCK_H
 #define KF_EVAL_BLOCK_H
 
@@ -50,8 +51,8 @@ typedef struct BlockKernel {
     void (*finish)(const Block *root, int64_t count, Expected *expected, int64_t at);
     void (*store)(const Block *root, int64_t count, DType type, void *out, int64_t at);
 
-    /* Reduction `op` (IR_SUM …) of one row, in a state of sum_bytes that the caller holds. var takes a second
-     * pass about the mean of the first, and in a chain a third. */
+    /* Reduction `op` (IR_SUM …) of one row, in a state of sum_bytes that the caller holds. var
+     * takes a second pass about the mean of the first, and in a chain a third. */
     size_t sum_bytes;
     void (*clear)(void *sum);
     void (*reduce)(void *sum, int op, DType type, const Block *block, int64_t count,

@@ -1,5 +1,6 @@
-/* A value in, the steps that compute it out; and the steps run on a block. One idea: every node of a cone is
- * computed at the cone's own index, as if broadcast, so that only leaves know about shapes. */
+/* A value in, the steps that compute it out; and the steps run on a block. One idea: every node of
+ * a cone is computed at the cone's own index, as if broadcast, so that only leaves know about
+ * shapes. */
 #include "compiler/eval_cone.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* Cones: everything one value needs that is elementwise, as a list of steps over blocks. A cone's leaves are
- * views: inputs, values that were materialised before, and matrix products, which are computed where they are
- * asked for. The machine holds what the cones of one program share. */
+/* Cones: everything one value needs that is elementwise, as a list of steps over blocks. A cone's
+ * leaves are views: inputs, values that were materialised before, and matrix products, which are
+ * computed where they are asked for. The machine holds what the cones of one program share. */
 #ifndef KF_EVAL_CONE_H
 #define KF_EVAL_CONE_H
 
@@ -85,12 +85,14 @@ typedef struct Wanted {
 /* All but memory: `inputs` may be NULL for a machine that only plans. */
 void machine_open(Machine *machine, const Ir *ir, const void *const *inputs, Accuracy accuracy,
                   Arena *arena);
-/* The value an output rounds to its type: figures want it before an IR_CAST that does no more than the store. */
+/* The value an output rounds to its type: figures want it before an IR_CAST that does no more than
+ * the store. */
 Value machine_output(const Machine *machine, uint32_t output);
 
 /* The cone of `root` over `shape`, to be read, not run. */
 Cone *cone_plan(Machine *machine, Value root, const Type *shape);
-/* The same, ready to run; NULL when out of memory. Grows the machine's works, so: not while they run. */
+/* The same, ready to run; NULL when out of memory. Grows the machine's works, so: not while they
+ * run. */
 Cone *cone_open(Machine *machine, Value root, const Type *shape);
 /* The root's elements, valid until the thread's next call. */
 const Block *cone_run(const Cone *cone, int thread, Wanted wanted);
@@ -109,8 +111,8 @@ void product_run(const Machine *machine, Work *work, Value value, Block *out, in
 
 /* Which values must exist in full before others are computed. */
 bool *tensors_find(const Machine *machine, Arena *arena);
-/* Everything that must exist in full: reductions, what they and products read through, in order. False when
- * out of memory. */
+/* Everything that must exist in full: reductions, what they and products read through, in order.
+ * False when out of memory. */
 bool tensors_open(Machine *machine);
 void tensors_close(Machine *machine);
 

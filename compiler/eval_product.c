@@ -1,10 +1,12 @@
-/* A matrix product's elements where they are asked for. One idea: a run of one row is grown by whole rows of
- * the right operand, at most a block wide, so that what is read strided stays in the cache. */
+/* A matrix product's elements where they are asked for. One idea: a run of one row is grown by
+ * whole rows of the right operand, at most a block wide, so that what is read strided stays in the
+ * cache. */
 #include <string.h>
 
 #include "compiler/eval_cone.h"
 
-/* Stride of axis `from_right` (0 is the last), 0 where the operand has none or is broadcast there. */
+/* Stride of axis `from_right` (0 is the last), 0 where the operand has none or is broadcast
+ * there. */
 static int64_t stride_from_right(const View *view, uint32_t from_right) {
     if (from_right >= view->type.rank) return 0;
     uint32_t axis = view->type.rank - 1 - from_right;

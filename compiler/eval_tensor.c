@@ -1,7 +1,7 @@
-/* Values that must exist in full before others can be read: reductions, what is transposed or multiplied after
- * it was computed, products that something reads in full. One idea: in the order of the Ir each is one array of
- * intervals, filled from its cone by all threads; sums are split and joined the same way whatever the number of
- * threads. */
+/* Values that must exist in full before others can be read: reductions, what is transposed or
+ * multiplied after it was computed, products that something reads in full. One idea: in the order
+ * of the Ir each is one array of intervals, filled from its cone by all threads; sums are split and
+ * joined the same way whatever the number of threads. */
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -1,5 +1,6 @@
-/* One function, many doubles. The one idea: glibc's libmvec has every function of C in vectors, which the compiler
- * calls by itself where it knows of them; <math.h> would say so under -ffast-math alone, so that it is said here. */
+/* One function, many doubles. The one idea: glibc's libmvec has every function of C in vectors,
+ * which the compiler calls by itself where it knows of them; <math.h> would say so under
+ * -ffast-math alone, so that it is said here. */
 #include "compiler/eval_vector.h"
 
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)

@@ -1,5 +1,5 @@
-/* C's functions on many doubles at once, a few units in the last place of a double from exact: for the values of
- * f32 programs, whose bounds are a thousand million times wider. */
+/* C's functions on many doubles at once, a few units in the last place of a double from exact: for
+ * the values of f32 programs, whose bounds are a thousand million times wider. */
 #ifndef KF_EVAL_VECTOR_H
 #define KF_EVAL_VECTOR_H
 

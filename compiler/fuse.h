@@ -23,7 +23,8 @@ typedef struct Groups {
  * together with every reader of those inputs, or the program is refused by lower. */
 Groups fuse(Arena *arena, const Ir *ir);
 
-/* A group as a program of its own: all inputs under their numbers, the group's outputs alone, in its order. */
+/* A group as a program of its own: all inputs under their numbers, the group's outputs alone, in
+ * its order. */
 Ir *fuse_part(Arena *arena, const Ir *ir, const Group *group);
 
 #endif

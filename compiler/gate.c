@@ -1,5 +1,6 @@
-/* A program in, its edge cases with data and expected results out; and a run's results judged. One idea: what
- * is expected is computed once, when the gate opens, so that judging a candidate is comparing. */
+/* A program in, its edge cases with data and expected results out; and a run's results judged. One
+ * idea: what is expected is computed once, when the gate opens, so that judging a candidate is
+ * comparing. */
 #include "compiler/gate.h"
 
 #include <stdlib.h>
@@ -168,7 +169,8 @@ static const char *say_wrong(Arena *arena, const Edge *edge, uint32_t output, co
     return message;
 }
 
-/* The elements that a kernel had to write, put back as they were: what differs still, nobody may touch. */
+/* The elements that a kernel had to write, put back as they were: what differs still, nobody may
+ * touch. */
 static bool judge_strays(const Gate *gate, const uint8_t *image, Arena *arena, const char **why) {
     Arena *scratch = arena_open();
     uint8_t *rest = copy_bytes(scratch, image, gate->size);
@@ -229,8 +231,8 @@ static bool run_chain(const Gate *gate, Arena *scratch, uint8_t *image) {
     return true;
 }
 
-/* A stored value outside the interval of element `at`; false if every value is right. Candidates: a bit of the
- * exponent or sign, NaN, one off. */
+/* A stored value outside the interval of element `at`; false if every value is right. Candidates: a
+ * bit of the exponent or sign, NaN, one off. */
 static bool mutate(const Expected *expected, uint8_t *dense, int64_t at) {
     size_t bytes = dtype_info(expected->dtype)->bytes;
     uint8_t *element = dense + (size_t)at * bytes, before[8];

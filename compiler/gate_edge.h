@@ -4,8 +4,8 @@
 
 #include "compiler/gate.h"
 
-/* Iteration axes of a program: axes of its values that broadcasting, transposing and multiplying tie together
- * are one, and get one extent. Axes of size 1 stay. */
+/* Iteration axes of a program: axes of its values that broadcasting, transposing and multiplying
+ * tie together are one, and get one extent. Axes of size 1 stay. */
 typedef struct Axes {
     uint32_t *root; /* union-find over value * RANK_MAX + axis, then over outputs' axes */
     uint32_t count; /* distinct ones with a size other than 1 */
@@ -17,7 +17,8 @@ typedef struct Axes {
 /* Index into axes->ids of axis `axis` of `value`, or -1 where its size is 1. */
 int axes_of_value(const Axes *axes, const Ir *ir, Value value, uint32_t axis);
 
-/* Spikes: small whole numbers, and one that outweighs its row, in each row at another of SPIKES places. */
+/* Spikes: small whole numbers, and one that outweighs its row, in each row at another of SPIKES
+ * places. */
 typedef enum EdgeData { EDGE_RANDOM, EDGE_SPECIAL, EDGE_WHOLE, EDGE_SPIKES } EdgeData;
 
 /* A case before it has data: extents by index of Axes.ids. */
@@ -38,7 +39,8 @@ typedef struct EdgeShapes {
 
 EdgeShapes edge_shapes(Arena *arena, const Ir *ir);
 
-/* Elements of a strided array in row-major order: calls visit(context, n, offset in elements, coordinates). */
+/* Elements of a strided array in row-major order: calls visit(context, n, offset in elements,
+ * coordinates). */
 typedef void EdgeVisit(void *context, int64_t n, int64_t offset, const int64_t *coordinate);
 void edge_visit(const Type *type, const int64_t *strides, EdgeVisit *visit, void *context);
 /* Storage of a strided array: elements before element 0, and in all. */

@@ -1,5 +1,5 @@
-/* Edges in, one image out: data, poison, guards. One idea: everything that no kernel may write keeps its bytes,
- * so that one comparison of whole images finds every stray write. */
+/* Edges in, one image out: data, poison, guards. One idea: everything that no kernel may write
+ * keeps its bytes, so that one comparison of whole images finds every stray write. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,8 +110,8 @@ static void fill_element(void *context, int64_t n, int64_t offset, const int64_t
     special_store(type, index % SPECIALS, bytes, 0);
 }
 
-/* Input `slot` walks the special values along a direction of its own in the plane of the two main axes, so that
- * any two inputs that both fill it meet in all pairs. */
+/* Input `slot` walks the special values along a direction of its own in the plane of the two main
+ * axes, so that any two inputs that both fill it meet in all pairs. */
 static void set_direction(Filler *filler, const EdgeShapes *shapes, const Ir *ir, uint32_t slot) {
     const IrInput *input = filler->input;
     bool plane = !shapes->axes->flat && shapes->axes->count > 1;
@@ -192,7 +192,8 @@ void image_scatter(const Edge *edge, uint8_t *image, uint32_t output, const uint
     move_output(edge, image, output, (uint8_t *)(uintptr_t)dense, false);
 }
 
-/* The complement of the lower end; where that is the value itself, a byte that no bool has is still wrong. */
+/* The complement of the lower end; where that is the value itself, a byte that no bool has is still
+ * wrong. */
 void image_poison(Gate *gate, uint32_t index) {
     const Edge *edge = &gate->edges.data[index];
     for (uint32_t i = 0; i < edge->ir->outputs.count; i++) {

@@ -1,6 +1,6 @@
-/* A program in, the same program at awkward shapes out. One idea: axes that must have one extent are found by
- * union-find over all values, so that giving each class a new extent keeps the program well-formed and its
- * arrays broadcast, collapsed and strided as they were. */
+/* A program in, the same program at awkward shapes out. One idea: axes that must have one extent
+ * are found by union-find over all values, so that giving each class a new extent keeps the program
+ * well-formed and its arrays broadcast, collapsed and strided as they were. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +26,8 @@ static uint32_t axis_id(uint32_t value, uint32_t axis) {
     return value * RANK_MAX + axis;
 }
 
-/* Right-aligned axes of one size, other than 1, are one; `skip` axes from the right are left alone. */
+/* Right-aligned axes of one size, other than 1, are one; `skip` axes from the right are left
+ * alone. */
 static void tie_broadcast(uint32_t *root, uint32_t a, const Type *type_a, uint32_t b,
                           const Type *type_b, uint32_t skip) {
     for (uint32_t i = skip; i < type_a->rank && i < type_b->rank; i++) {
@@ -167,7 +168,8 @@ static void resize(const Axes *axes, const int64_t *extent, uint32_t value, Type
     }
 }
 
-/* The axis of smallest stride not done yet that has elements of its own; RANK_MAX when there is none. */
+/* The axis of smallest stride not done yet that has elements of its own; RANK_MAX when there is
+ * none. */
 static uint32_t next_axis(const Type *type, const int64_t *strides, const bool *done) {
     uint32_t least = RANK_MAX;
     for (uint32_t i = type->rank; i-- > 0;)
@@ -177,7 +179,8 @@ static uint32_t next_axis(const Type *type, const int64_t *strides, const bool *
     return least;
 }
 
-/* Axes that were packed are packed, gaps stay gaps (of another size), inner strides and signs are kept. */
+/* Axes that were packed are packed, gaps stay gaps (of another size), inner strides and signs are
+ * kept. */
 static void restride(const Type *before, const Type *type, int64_t *strides) {
     enum { GAP = 16 };
     bool done[RANK_MAX] = {false};

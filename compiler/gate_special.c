@@ -1,4 +1,5 @@
-/* Special values of every type: what arithmetic treats apart, and what limits and halves it rounds at. */
+/* Special values of every type: what arithmetic treats apart, and what limits and halves it rounds
+ * at. */
 #include "compiler/gate_edge.h"
 
 #include <math.h>
@@ -29,7 +30,8 @@ static const double numbers[] = {
     0x1.921fb6p0 /* pi/2 */,
 };
 
-/* What a floating type cannot go beyond or between: subnormals, limits, neighbours of 1, the last odd numbers. */
+/* What a floating type cannot go beyond or between: subnormals, limits, neighbours of 1, the last
+ * odd numbers. */
 static double limit_of(DType type, uint64_t index) {
     double ulp = storage_ulp((int)type, 1), least = storage_least((int)type);
     double largest = storage_limit((int)type) - storage_limit((int)type) * ulp / 2;

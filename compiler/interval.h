@@ -1,13 +1,15 @@
-/* Interval arithmetic for one element, shared by the host's oracle and the device's: which results may an
- * implementation give that rounds every operation in the compute type? Written in the common subset of C11
- * and CUDA C++. One idea: the ends are numbers of the compute type, and every correctly rounded operation is
- * monotone, so that the operation itself, done on the ends in the compute type, gives the ends of the result;
- * where both ends are one number so is the result, bit for bit. Only functions widen, by their own error.
+/* Interval arithmetic for one element, shared by the host's oracle and the device's: which results
+ * may an implementation give that rounds every operation in the compute type? Written in the common
+ * subset of C11 and CUDA C++. One idea: the ends are numbers of the compute type, and every
+ * correctly rounded operation is monotone, so that the operation itself, done on the ends in the
+ * compute type, gives the ends of the result; where both ends are one number so is the result, bit
+ * for bit. Only functions widen, by their own error.
  *
  * v is the value in KfReal (double; long double for f64), for figures alone: lo <= v <= hi.
  * Ends are ordered with -0 before +0. May-be-NaN is said apart; must be NaN: all three are NaN.
  *
- * Includer: storage.h first. KF_COMPUTE_BITS as there; 64 computes v and functions in long double. */
+ * Includer: storage.h first. KF_COMPUTE_BITS as there; 64 computes v and functions in long
+ * double. */
 #ifndef KF_INTERVAL_H
 #define KF_INTERVAL_H
 
@@ -236,7 +238,8 @@ KF_FN Interval interval_copysign(Interval a, Interval b) {
     return is_negative(b.lo) ? interval_neg(size) : size;
 }
 
-/* Rounded once: whether it may be NaN follows from the operands, never from a product that overflowed. */
+/* Rounded once: whether it may be NaN follows from the operands, never from a product that
+ * overflowed. */
 KF_FN Interval interval_fma(Interval a, Interval b, Interval c) {
     Interval product = interval_mul(a, b), low, high;
     int nan = (product.nan | c.nan) & NAN_MAY;

@@ -1,6 +1,6 @@
-/* Functions with an error, on intervals. One idea: the function's ends, evaluated in KfReal, move outward by
- * `ulp` units in the last place of the correctly rounded result; where the argument is one number it is
- * evaluated once. Needs interval.h; the same subset of C11 and CUDA C++. */
+/* Functions with an error, on intervals. One idea: the function's ends, evaluated in KfReal, move
+ * outward by `ulp` units in the last place of the correctly rounded result; where the argument is
+ * one number it is evaluated once. Needs interval.h; the same subset of C11 and CUDA C++. */
 #ifndef KF_INTERVAL_FUNCTION_H
 #define KF_INTERVAL_FUNCTION_H
 

@@ -76,7 +76,8 @@ void emit_head(Text *out, const EmitLanguage *language, const Plan *plan, const 
 /* The canonical program in a comment, "#define __VEC__ 4" for every knob unless defined, KF_ENTRY:
  * the file compiles alone. */
 void emit_defaults(Text *out, const Plan *plan, const KnobText *knobs, uint32_t count);
-/* What does not depend on knobs stands once in a unit of several points; the rest is named by KF_ENTRY. */
+/* What does not depend on knobs stands once in a unit of several points; the rest is named by
+ * KF_ENTRY. */
 #define SHARED_BEGIN "\n#ifndef K_SHARED\n#define K_SHARED\n"
 #define SHARED_END "#endif\n"
 /* Helpers that `body` names, from the language's prelude: what stands before its first line "//@

@@ -1,6 +1,7 @@
-/* An Ir in, the CUDA text of its oracle out: the shared arithmetic as it is compiled into this program, and one
- * function for each output (and for each reduction or product) that evaluates an element in the Ir's own order.
- * One idea: the steps are those of the host's cones, so that both oracles compute the same things. */
+/* An Ir in, the CUDA text of its oracle out: the shared arithmetic as it is compiled into this
+ * program, and one function for each output (and for each reduction or product) that evaluates an
+ * element in the Ir's own order. One idea: the steps are those of the host's cones, so that both
+ * oracles compute the same things. */
 #include "compiler/oracle_cuda.h"
 
 #include <math.h>

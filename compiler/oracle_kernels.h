@@ -1,6 +1,6 @@
-/* The kernels of the device's oracle, behind interval.h and its like and before what oracle_cuda.c emits for one
- * program: `Expect oracle_element(in, output, i)` and the table of outputs. Any one-dimensional grid will do;
- * blocks of at most ORACLE_BLOCK threads, a power of two. */
+/* The kernels of the device's oracle, behind interval.h and its like and before what oracle_cuda.c
+ * emits for one program: `Expect oracle_element(in, output, i)` and the table of outputs. Any
+ * one-dimensional grid will do; blocks of at most ORACLE_BLOCK threads, a power of two. */
 #ifndef KF_ORACLE_KERNELS_H
 #define KF_ORACLE_KERNELS_H
 
@@ -126,8 +126,8 @@ static __device__ int64_t index_step(void) {
     return (int64_t)gridDim.x * blockDim.x;
 }
 
-/* One report a block, then one block at a time into the caller's. A thread hands its report on through shared
- * memory, half of the block to the other half. */
+/* One report a block, then one block at a time into the caller's. A thread hands its report on
+ * through shared memory, half of the block to the other half. */
 static __device__ unsigned int oracle_lock;
 
 static __device__ void report_publish(OracleReport mine, OracleReport *report) {

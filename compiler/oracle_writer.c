@@ -1,5 +1,6 @@
-/* A cone in, CUDA text out that computes its root: one statement a step. One idea: a long cone becomes a table and a
- * loop over it, with one case for each different operation, because compiling it as statements takes minutes. */
+/* A cone in, CUDA text out that computes its root: one statement a step. One idea: a long cone
+ * becomes a table and a loop over it, with one case for each different operation, because compiling
+ * it as statements takes minutes. */
 #include "compiler/oracle_writer.h"
 
 #include <string.h>
@@ -232,7 +233,8 @@ static void start_cone(Writer *w, const Cone *cone) {
 
 typedef ARRAY(const char *) Cases;
 
-/* The number of the case that does what step `i` does, with operands and results by the table's row. */
+/* The number of the case that does what step `i` does, with operands and results by the table's
+ * row. */
 static uint32_t find_case(Writer *w, const Cone *cone, uint32_t i, Cases *cases) {
     Text *out = w->out, text = {0};
     uint32_t k = 0;

@@ -27,7 +27,8 @@ void writer_load(Text *out, const Machine *machine, Value base, const char *offs
 
 /* What a cone needs in front of the function that computes it: "KIND_NUMBER_…". */
 void writer_table(Writer *w, const Cone *cone, const char *kind, uint32_t number);
-/* Statements that leave the root in a variable, whose name goes to `root`. They read `in`, `i`, `ambiguous`. */
+/* Statements that leave the root in a variable, whose name goes to `root`. They read `in`, `i`,
+ * `ambiguous`. */
 void writer_cone(Writer *w, const Cone *cone, const char *kind, uint32_t number, Text *root);
 
 #endif

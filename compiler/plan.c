@@ -330,8 +330,9 @@ const char *plan_stride_name(Arena *arena, const Access *access, uint32_t axis) 
     return arena_printf(arena, "kf_%s_s%u", access->name, axis);
 }
 
-/* (multiplier | shift << 32): i / divisor is (i * multiplier) >> shift for all i below 2^31, because the
- * multiplier is 2^shift / divisor, rounded up, by an error of at most divisor, and divisor <= 2^(shift-31). */
+/* (multiplier | shift << 32): i / divisor is (i * multiplier) >> shift for all i below 2^31,
+ * because the multiplier is 2^shift / divisor, rounded up, by an error of at most divisor, and
+ * divisor <= 2^(shift-31). */
 static int64_t reciprocal(int64_t divisor) {
     uint32_t shift = 31;
     if (divisor <= 0 || divisor > INT32_MAX)
@@ -418,8 +419,8 @@ Plan *plan(Arena *arena, const Ir *ir, const Group *group) {
 
 /* --- the same kernel at another shape */
 
-/* The stride of what is merged into one axis: that of its innermost part with several elements; 0 if
- * there is none, or it is broadcast. */
+/* The stride of what is merged into one axis: that of its innermost part with several elements; 0
+ * if there is none, or it is broadcast. */
 static int64_t merged_stride(const Plan *like, const Access *access, const Type *shape,
                              int32_t into) {
     for (uint32_t i = like->full_rank; i-- > 0;)

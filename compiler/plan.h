@@ -64,9 +64,9 @@ Plan *plan(Arena *arena, const Ir *ir, const Group *group);
  * class does not hold: an array that `like` reads densely is not dense here, say. */
 Plan *plan_like(Arena *arena, const Plan *like, const Ir *ir);
 
-/* Arguments of the kernel besides arrays, named as in `bindings`: sizes ("kf_n", or "kf_rows" "kf_cols"
- * and from rank 3 on the outer extents "kf_e1" …). "kf_cols_div", "kf_e1_div" … divide by an extent: an
- * i of 31 bits over it is (i * (uint32_t)div) >> (div >> 32) in 64 bits. */
+/* Arguments of the kernel besides arrays, named as in `bindings`: sizes ("kf_n", or "kf_rows"
+ * "kf_cols" and from rank 3 on the outer extents "kf_e1" …). "kf_cols_div", "kf_e1_div" … divide by
+ * an extent: an i of 31 bits over it is (i * (uint32_t)div) >> (div >> 32) in 64 bits. */
 uint32_t plan_sizes(const Plan *plan, Arena *arena, const char **names); /* at most RANK_MAX + 1 */
 /* Whether the access' stride of that axis is an argument, which plan_stride_name names
  * "kf_in_x_s0". */

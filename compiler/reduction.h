@@ -1,7 +1,8 @@
-/* Rows in, one interval each out: reductions and matrix products, shared by the host's oracle and the device's.
- * One idea: an implementation may add in any order, so its result lies within the classical bounds of the exact
- * one, min(n, 8 sqrt(n)) units of rounding of the sum of magnitudes; sums of small whole numbers are exact in
- * every order; what could overflow in some order has an infinite end. Needs whole.h; ops are IrOp's numbers. */
+/* Rows in, one interval each out: reductions and matrix products, shared by the host's oracle and
+ * the device's. One idea: an implementation may add in any order, so its result lies within the
+ * classical bounds of the exact one, min(n, 8 sqrt(n)) units of rounding of the sum of magnitudes;
+ * sums of small whole numbers are exact in every order; what could overflow in some order has an
+ * infinite end. Needs whole.h; ops are IrOp's numbers. */
 #ifndef KF_REDUCTION_H
 #define KF_REDUCTION_H
 

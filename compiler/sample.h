@@ -1,6 +1,6 @@
-/* Sample data: the same bits on host and device, so that nothing is uploaded or generated twice. One idea: a
- * counter hash of (seed, slot, index); a sum of its four 16-bit words, scaled by a power of two that varies
- * by element, so that sums round.
+/* Sample data: the same bits on host and device, so that nothing is uploaded or generated twice.
+ * One idea: a counter hash of (seed, slot, index); a sum of its four 16-bit words, scaled by a
+ * power of two that varies by element, so that sums round.
  *
  * domain 0: both signs, 2^-6 … 2^4 around 1, integers small with some extremes
  *        1: positive          2: in (0, 1] (integers: 1)

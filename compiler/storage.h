@@ -1,7 +1,8 @@
-/* Stored elements in, numbers out, and back, for whatever must be bit-identical on host and device. Written
- * in the common subset of C11 and CUDA C++; a device includes no header, so that this text defines the
- * fixed-width integers there. One idea: a narrower float is a double rounded by adding and taking away a
- * power of two, and its bits are a float's with the exponent's bias corrected by an exact multiplication.
+/* Stored elements in, numbers out, and back, for whatever must be bit-identical on host and device.
+ * Written in the common subset of C11 and CUDA C++; a device includes no header, so that this text
+ * defines the fixed-width integers there. One idea: a narrower float is a double rounded by adding
+ * and taking away a power of two, and its bits are a float's with the exponent's bias corrected by
+ * an exact multiplication.
  *
  * Whoever includes it says what numbers are computed in:
  *   KF_COMPUTE_BITS  32 or 64: KfCompute is float or double
@@ -98,7 +99,8 @@ KF_FN double storage_ulp(int type, double x) {
     return power * double_of_bits((uint64_t)(1023 - 52 + storage_drop(type)) << 52);
 }
 
-/* To nearest even in a 16-bit type: 1.5 * 2^drop times x's power of two is 1.5 * 2^52 of its quanta. */
+/* To nearest even in a 16-bit type: 1.5 * 2^drop times x's power of two is 1.5 * 2^52 of its
+ * quanta. */
 KF_FN double storage_narrow(double x, double shift, double least, double limit) {
     double size = fabs(x), move = shift * power_below(size, least), rounded = size + move - move;
     rounded = rounded < limit ? rounded : (double)KF_INFINITY;

@@ -1,6 +1,7 @@
-/* Integers and conditions as intervals of int64, and what lies between them and reals: comparisons, selects,
- * casts. One idea: a result that could leave its type may have wrapped to anything; operands that are one
- * number give one number. Needs interval.h; the same subset of C11 and CUDA C++. */
+/* Integers and conditions as intervals of int64, and what lies between them and reals: comparisons,
+ * selects, casts. One idea: a result that could leave its type may have wrapped to anything;
+ * operands that are one number give one number. Needs interval.h; the same subset of C11 and CUDA
+ * C++. */
 #ifndef KF_WHOLE_H
 #define KF_WHOLE_H
 
@@ -104,7 +105,8 @@ KF_FN int whole_is_small(Whole a) {
     return a.lo >= -0x7fffffff && a.hi <= 0x7fffffff;
 }
 
-/* In the type, where the exact result lies in [lo, hi]: what leaves it may have wrapped to anything. */
+/* In the type, where the exact result lies in [lo, hi]: what leaves it may have wrapped to
+ * anything. */
 KF_FN Whole whole_wrap(int type, int64_t lo, int64_t v, int64_t hi) {
     v = storage_wrap(type, v);
     if (lo < storage_low(type) || hi > storage_high(type)) return whole_any(type, v);

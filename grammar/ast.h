@@ -1,6 +1,6 @@
 /* Ast: a parsed text. Nodes stand in one array in postorder (a node's operands come before it), and
- * the nodes of one statement are contiguous, so that every pass over an expression is a loop, never a
- * recursion: a sum of ten thousand terms is no deeper than any other. */
+ * the nodes of one statement are contiguous, so that every pass over an expression is a loop, never
+ * a recursion: a sum of ten thousand terms is no deeper than any other. */
 #ifndef KF_AST_H
 #define KF_AST_H
 
@@ -24,9 +24,25 @@ typedef enum AstKind {
 
 typedef enum AstOp {
     OP_NONE,
-    OP_NEG, OP_PLUS, OP_NOT,
-    OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_FLOORDIV, OP_MOD, OP_POW, OP_MATMUL,
-    OP_LT, OP_LE, OP_GT, OP_GE, OP_EQ, OP_NE, OP_AND, OP_OR,
+    OP_NEG,
+    OP_PLUS,
+    OP_NOT,
+    OP_ADD,
+    OP_SUB,
+    OP_MUL,
+    OP_DIV,
+    OP_FLOORDIV,
+    OP_MOD,
+    OP_POW,
+    OP_MATMUL,
+    OP_LT,
+    OP_LE,
+    OP_GT,
+    OP_GE,
+    OP_EQ,
+    OP_NE,
+    OP_AND,
+    OP_OR,
 } AstOp;
 
 typedef struct AstNode {
@@ -70,10 +86,10 @@ typedef struct Statement {
     StatementKind kind;
     const char *name; /* NULL for RETURN */
     Span span, mark;
-    Node first, value;                           /* nodes [first, value] are this statement's */
-    uint32_t parameter_first, parameter_count;   /* in Ast.parameters; their defaults' nodes come
+    Node first, value;                         /* nodes [first, value] are this statement's */
+    uint32_t parameter_first, parameter_count; /* in Ast.parameters; their defaults' nodes come
                                                     before `first` */
-    const char *comment;                         /* text behind '#' on the line, or NULL */
+    const char *comment;                       /* text behind '#' on the line, or NULL */
 } Statement;
 
 /* A directive line of a template's header, without its "//!". */
@@ -103,10 +119,10 @@ typedef struct Directive {
     DirectiveKind kind;
     const char *name;
     Span mark;
-    Node value;                        /* require, prefer, workspace */
-    ARRAY(int64_t) values;             /* knob */
-    ARRAY(const char *) words, types;  /* args; dims of input and output; their types */
-    ARRAY(DirectiveField) fields;      /* launch */
+    Node value;                       /* require, prefer, workspace */
+    ARRAY(int64_t) values;            /* knob */
+    ARRAY(const char *) words, types; /* args; dims of input and output; their types */
+    ARRAY(DirectiveField) fields;     /* launch */
 } Directive;
 
 typedef struct Ast {

@@ -1,7 +1,8 @@
-/* Text to Ast, by one re2c lexer and one Lemon grammar with several entry points. NULL after an error:
- * the first lexical or syntax error is in `diags` (what was found, and what would have fitted) and ends
- * the parse. Limits, each with a diagnostic: PARSE_DEPTH levels of nesting, PARSE_STATEMENTS,
- * PARSE_PARAMETERS, PARSE_NODES, PARSE_NAME bytes of a name, SOURCE_MAX bytes of text. */
+/* Text to Ast, by one re2c lexer and one Lemon grammar with several entry points. NULL after an
+ * error: the first lexical or syntax error is in `diags` (what was found, and what would have
+ * fitted) and ends the parse. Limits, each with a diagnostic: PARSE_DEPTH levels of nesting,
+ * PARSE_STATEMENTS, PARSE_PARAMETERS, PARSE_NODES, PARSE_NAME bytes of a name, SOURCE_MAX bytes of
+ * text. */
 #ifndef KF_PARSE_H
 #define KF_PARSE_H
 

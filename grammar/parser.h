@@ -44,13 +44,13 @@ typedef struct Parser {
     Token queue[2]; /* tokens to hand out before the lexer's */
     uint32_t queued;
     Token previous, before; /* handed out last and last but one */
-    bool continues; /* a line end, not a ';', ended the last statement */
+    bool continues;         /* a line end, not a ';', ended the last statement */
 
     uint32_t depth; /* of parentheses before `previous`; where each was opened */
     uint32_t opened[PARSE_DEPTH];
 
-    Node first;                 /* of the value that is being parsed */
-    ARRAY(AstArg) arguments;    /* of calls that are not closed yet */
+    Node first;              /* of the value that is being parsed */
+    ARRAY(AstArg) arguments; /* of calls that are not closed yet */
 } Parser;
 
 Token parser_next(Parser *parser);

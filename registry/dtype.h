@@ -20,8 +20,8 @@ typedef struct DTypeInfo {
     uint32_t bytes;
     DTypeKind kind;
     const char *numpy, *c, *cuda;
-    /* FLOAT: significand bits (hidden one included), exponent of the largest power of two and of the
-     * smallest normal. Integers: range. */
+    /* FLOAT: significand bits (hidden one included), exponent of the largest power of two and of
+     * the smallest normal. Integers: range. */
     int precision, exponent_max, exponent_min;
     int64_t low, high;
 } DTypeInfo;
@@ -39,15 +39,18 @@ static inline bool dtype_is_integer(DType type) {
     return type > DT_BOOL && type < DT_F16;
 }
 
-/* Rounds to nearest even in `type` (FLOAT), overflow to infinity, NaN stays; the value as a double. */
+/* Rounds to nearest even in `type` (FLOAT), overflow to infinity, NaN stays; the value as a
+ * double. */
 double dtype_round(DType type, double value);
 double dtype_round_l(DType type, long double value);
-/* To an integer type or bool: half to even, saturating, NaN to 0; bool: value != 0 (NaN is true). */
+/* To an integer type or bool: half to even, saturating, NaN to 0; bool: value != 0 (NaN is
+ * true). */
 int64_t dtype_saturate(DType type, double value);
 /* Keeps the low bits of an integer result: what arithmetic in `type` gives. */
 int64_t dtype_wrap(DType type, int64_t value);
 
-/* One stored element to and from its bytes. Floats through `real`, bool and integers through `whole`. */
+/* One stored element to and from its bytes. Floats through `real`, bool and integers through
+ * `whole`. */
 typedef union Scalar {
     double real;
     int64_t whole;

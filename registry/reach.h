@@ -1,4 +1,5 @@
-/* Reach: whether a template's knobs reach all places where their keys stand. Private to registry/. */
+/* Reach: whether a template's knobs reach all places where their keys stand. Private to
+ * registry/. */
 #ifndef KF_REACH_H
 #define KF_REACH_H
 

@@ -1,6 +1,6 @@
-/* Registry: what a name followed by '(' means. Primitives are C functions (primitives.def); everything
- * else is a definition in the language: built in (ops.kf), the user's (*.kf files), the program's own.
- * A later layer hides an earlier one and says so once. */
+/* Registry: what a name followed by '(' means. Primitives are C functions (primitives.def);
+ * everything else is a definition in the language: built in (ops.kf), the user's (*.kf files), the
+ * program's own. A later layer hides an earlier one and says so once. */
 #ifndef KF_REGISTRY_H
 #define KF_REGISTRY_H
 
@@ -25,13 +25,18 @@ typedef struct PrimitiveInfo {
 } PrimitiveInfo;
 
 const PrimitiveInfo *primitive_info(Primitive primitive);
-/* A function by its name or C spelling (expf, fabsf, fmaxf; C's roundf rounds halves away from zero and
- * stands in ops.kf). Operators are not found. */
+/* A function by its name or C spelling (expf, fabsf, fmaxf; C's roundf rounds halves away from zero
+ * and stands in ops.kf). Operators are not found. */
 bool primitive_find(const char *name, Primitive *primitive);
 
 /* In the order of the Ir's. */
 typedef enum Reduction {
-    REDUCE_SUM, REDUCE_PROD, REDUCE_MAX, REDUCE_MIN, REDUCE_MEAN, REDUCE_VAR,
+    REDUCE_SUM,
+    REDUCE_PROD,
+    REDUCE_MAX,
+    REDUCE_MIN,
+    REDUCE_MEAN,
+    REDUCE_VAR,
     REDUCTION_COUNT
 } Reduction;
 
@@ -53,8 +58,8 @@ struct Function {
     const Function *hidden;  /* the earlier function of this name, or NULL */
 };
 
-/* Calls nested deeper than this are an error, so that inlining may recurse. The size of what is inlined
- * is not bounded here: a chain of doublings is small once equal values are one. */
+/* Calls nested deeper than this are an error, so that inlining may recurse. The size of what is
+ * inlined is not bounded here: a chain of doublings is small once equal values are one. */
 enum { FUNCTION_DEPTH = 256 };
 
 /* "elu(x, alpha=1)". */
@@ -66,10 +71,11 @@ typedef struct Registry Registry;
 
 /* The built-in layer, parsed from the embedded ops.kf (whose errors are our bug: abort). */
 Registry *registry_open(Arena *arena);
-/* Adds definitions (other statements of the text are passed over): checks bodies (parameters, constants
- * and functions alone), every call, cycles (named in full), depth, duplicates. False if there were errors.
- * A definition that hides another earns a warning. Bodies see what was there before and their own text's
- * definitions, so that what is added later never changes what a function means. */
+/* Adds definitions (other statements of the text are passed over): checks bodies (parameters,
+ * constants and functions alone), every call, cycles (named in full), depth, duplicates. False if
+ * there were errors. A definition that hides another earns a warning. Bodies see what was there
+ * before and their own text's definitions, so that what is added later never changes what a
+ * function means. */
 bool registry_add(Registry *registry, const Ast *ast, Layer layer, Diags *diags);
 /* A registry that sees all of `parent` and gets its own program layer: one per program. */
 Registry *registry_scope(Arena *arena, const Registry *parent);

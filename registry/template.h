@@ -1,6 +1,6 @@
-/* Template: the one currency of the tuner. A whole compilable source with `//!` header lines in the kfuse
- * language, knobs as macros `__KEY__`, and a space for them. fusegen makes one for a chain, templates
- * beside this file are written by hand, a user brings his own. */
+/* Template: the one currency of the tuner. A whole compilable source with `//!` header lines in the
+ * kfuse language, knobs as macros `__KEY__`, and a space for them. fusegen makes one for a chain,
+ * templates beside this file are written by hand, a user brings his own. */
 #ifndef KF_TEMPLATE_H
 #define KF_TEMPLATE_H
 
@@ -11,7 +11,8 @@ enum { TENSOR_RANK = 8 };
 
 typedef struct TemplateTensor {
     const char *name;
-    const char *dims[TENSOR_RANK]; /* size names, or numbers; the first takes all leading dimensions */
+    const char
+        *dims[TENSOR_RANK]; /* size names, or numbers; the first takes all leading dimensions */
     uint32_t rank;
     DType types[DTYPE_COUNT]; /* allowed */
     uint32_t type_count;
@@ -41,16 +42,19 @@ typedef struct Template {
     uint64_t hash; /* of the text without its knob lines */
 } Template;
 
-/* Reads the header (//! lines, in any order) of `source`. NULL after a diagnostic (caret into the file).
- * Expressions may read knobs, sizes (dimensions, and args that are no tensors), `sms` and `cpus`. A knob's
- * first value is its fallback. A `launch` line's fields are grid, block, cluster, shared, and `twin = NAME`;
- * without a name its entry is the kernel's. A tensor's types may be `like NAME`. A knob's key inside a
- * longer word, where no macro reaches, is an error; inside a string, a warning. */
-const Template *template_parse(Arena *arena, const Source *source, const char *language, Diags *diags);
+/* Reads the header (//! lines, in any order) of `source`. NULL after a diagnostic (caret into the
+ * file). Expressions may read knobs, sizes (dimensions, and args that are no tensors), `sms` and
+ * `cpus`. A knob's first value is its fallback. A `launch` line's fields are grid, block, cluster,
+ * shared, and `twin = NAME`; without a name its entry is the kernel's. A tensor's types may be
+ * `like NAME`. A knob's key inside a longer word, where no macro reaches, is an error; inside a
+ * string, a warning. */
+const Template *template_parse(Arena *arena, const Source *source, const char *language,
+                               Diags *diags);
 
-/* The compilable text of one point: `#define __VEC__ 4` lines, then the source behind a #line, then #undef
- * lines, so that several points can share a translation unit. KF_ENTRY(name) is name with `suffix`;
- * KF_CAT(a, b) and KF_STR(a) paste and quote what macros stand for. */
-void template_instantiate(Text *out, const Template *template, const Point *point, const char *suffix);
+/* The compilable text of one point: `#define __VEC__ 4` lines, then the source behind a #line, then
+ * #undef lines, so that several points can share a translation unit. KF_ENTRY(name) is name with
+ * `suffix`; KF_CAT(a, b) and KF_STR(a) paste and quote what macros stand for. */
+void template_instantiate(Text *out, const Template *template, const Point *point,
+                          const char *suffix);
 
 #endif

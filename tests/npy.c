@@ -1,6 +1,6 @@
-/* NumPy files for shell tests, by hand so that no test needs Python. Values are C numbers (0x1p-149,
- * nan, -inf); f16 and bf16 are their bits in hexadecimal, in and out. Fewer values than elements are
- * repeated.
+/* NumPy files for shell tests, by hand so that no test needs Python. Values are C numbers
+ * (0x1p-149, nan, -inf); f16 and bf16 are their bits in hexadecimal, in and out. Fewer values than
+ * elements are repeated.
  *
  *     npy FILE TYPE SHAPE VALUE…    writes; SHAPE is 2x3, or scalar
  *     npy FILE                      prints "TYPE SHAPE VALUE…" */

@@ -1,7 +1,7 @@
-/* Bench: the measuring worker, one process per device, that owns context and buffers: it fills, poisons,
- * launches, judges and times Runs one after another. The parent's end of it is here, the worker's in
- * bench_serve. A candidate that crashes or hangs costs one worker: the bench starts a fresh one, tries that
- * candidate once more alone, and goes on. */
+/* Bench: the measuring worker, one process per device, that owns context and buffers: it fills,
+ * poisons, launches, judges and times Runs one after another. The parent's end of it is here, the
+ * worker's in bench_serve. A candidate that crashes or hangs costs one worker: the bench starts a
+ * fresh one, tries that candidate once more alone, and goes on. */
 #ifndef KF_BENCH_H
 #define KF_BENCH_H
 
@@ -37,22 +37,25 @@ typedef struct BenchJob {
 
 typedef struct Bench Bench;
 
-/* Spawns the worker, which opens the device and prepares data and oracle in the background. `ir` is the
- * simplified program, `rounded` the round-each-op one for judging the eager chain (NULL if the same). */
+/* Spawns the worker, which opens the device and prepares data and oracle in the background. `ir` is
+ * the simplified program, `rounded` the round-each-op one for judging the eager chain (NULL if the
+ * same). */
 Bench *bench_open(const Device *device, int index, const DeviceIdentity *identity, const Ir *ir,
                   const Ir *rounded, const BenchOptions *options, Why *why);
-/* One job at a time. bench_fd is readable when bench_result has something to take; it waits on only for the
- * first job's data to be ready, and where a candidate must be tried again. */
+/* One job at a time. bench_fd is readable when bench_result has something to take; it waits on only
+ * for the first job's data to be ready, and where a candidate must be tried again. */
 bool bench_submit(Bench *bench, const BenchJob *job, Why *why);
 int bench_fd(const Bench *bench);
 bool bench_busy(const Bench *bench);
 /* Waits for the job's result (supervised: crash, hang). */
 void bench_result(Bench *bench, Result *result);
-/* Interleaved, paired timing of finalists already judged (by the ids of earlier jobs, still loaded): rounds of
- * all of them in turn within `budget` seconds; results[i].samples are paired by index. */
+/* Interleaved, paired timing of finalists already judged (by the ids of earlier jobs, still
+ * loaded): rounds of all of them in turn within `budget` seconds; results[i].samples are paired by
+ * index. */
 bool bench_rank(Bench *bench, const uint64_t *ids, uint32_t count, double budget, Result *results,
                 Why *why);
-/* Facts for the report, after the first result: buffer sets in rotation, conditions, gate's self-test. */
+/* Facts for the report, after the first result: buffer sets in rotation, conditions, gate's
+ * self-test. */
 typedef struct BenchReport {
     uint32_t sets;
     char conditions[128];

@@ -75,8 +75,8 @@ static Arg address(Address value) {
     return whole((int64_t)value);
 }
 
-/* Enqueues a grid for `threads` elements: its threads walk on where they are fewer. As many blocks as run at
- * once, because each hands in a report of its own. */
+/* Enqueues a grid for `threads` elements: its threads walk on where they are fewer. As many blocks
+ * as run at once, because each hands in a report of its own. */
 static bool call(Rig *rig, Module *module, const char *entry, Arg *args, uint32_t count,
                  int64_t threads, Why *why) {
     Launch launch = {.entry = entry, .alignment = 1, .args = args, .arg_count = count};
@@ -171,7 +171,8 @@ static double end_value(DType dtype, const void *ends, int64_t i) {
     return dtype_is_float(dtype) ? value.real : (double)value.whole;
 }
 
-/* The two oracles say the same of element `i` of a block: must be NaN, may be, is unchecked, lies between. */
+/* The two oracles say the same of element `i` of a block: must be NaN, may be, is unchecked, lies
+ * between. */
 static bool same_verdict(const Expected *expected, int64_t i, double lo, double hi, uint8_t state) {
     double low = end_value(expected->dtype, expected->lo, i);
     double high = end_value(expected->dtype, expected->hi, i), width = fabs(high - low);

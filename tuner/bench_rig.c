@@ -248,8 +248,9 @@ static bool fill_slab(Rig *rig, Why *why) {
     return true;
 }
 
-/* In the host's memory a run keeps to four times its arrays and what its processes need: two sets, or as many small
- * ones as ROTATION_HOST holds. That is past any cache, if not past four of the largest. */
+/* In the host's memory a run keeps to four times its arrays and what its processes need: two sets,
+ * or as many small ones as ROTATION_HOST holds. That is past any cache, if not past four of the
+ * largest. */
 static size_t host_sets(const Rig *rig) {
     size_t sets = rig->slab_stride ? (size_t)ROTATION_HOST / rig->slab_stride : 1;
     return sets < 2 ? 2 : sets;

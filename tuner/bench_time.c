@@ -1,13 +1,13 @@
-/* In: mounted Runs that were judged right. Out: seconds per call. The protocol: hold the device's lock, warm
- * up until two samples agree, then take samples until the 95 % interval of their median is within half a per
- * cent or the budget is spent. A sample is as many calls as last about a millisecond. It walks on through the
- * buffer sets where the one before stopped, whichever Run that was of, so that no set is met again before all
- * others were.
+/* In: mounted Runs that were judged right. Out: seconds per call. The protocol: hold the device's
+ * lock, warm up until two samples agree, then take samples until the 95 % interval of their median
+ * is within half a per cent or the budget is spent. A sample is as many calls as last about a
+ * millisecond. It walks on through the buffer sets where the one before stopped, whichever Run that
+ * was of, so that no set is met again before all others were.
  *
- * Programs that update an input in place change their data with every call. The sets that a sample used get
- * their first values back behind it (not before: that would bring them into the cache), and a sample is at
- * most DRIFT calls per set: values stay what real calls see, not the infinities or subnormals of a thousandth
- * application. */
+ * Programs that update an input in place change their data with every call. The sets that a sample
+ * used get their first values back behind it (not before: that would bring them into the cache),
+ * and a sample is at most DRIFT calls per set: values stay what real calls see, not the infinities
+ * or subnormals of a thousandth application. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

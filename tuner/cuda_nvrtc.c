@@ -167,8 +167,9 @@ static void explain(const Nvrtc *nvrtc, nvrtcProgram program, nvrtcResult result
     free(log);
 }
 
-/* Options in order of need; those behind the first four only save time, and an NVRTC that does not know them gets the
- * rest. Half the optimisation is half the time for the oracle (0.39 s to 0.21 s for a tanh chain). */
+/* Options in order of need; those behind the first four only save time, and an NVRTC that does not
+ * know them gets the rest. Half the optimisation is half the time for the oracle (0.39 s to 0.21 s
+ * for a tanh chain). */
 static nvrtcResult compile(const Nvrtc *nvrtc, nvrtcProgram program, const char *target,
                            bool quick) {
     const char *const options[] = {

@@ -33,8 +33,8 @@ static Outcome find_kernel(DeviceState *state, Module *module, const char *entry
     return OUTCOME_OK;
 }
 
-/* Above 48 KiB of shared memory, static and dynamic, and in clusters of more than 8 blocks, a kernel must
- * be told first. */
+/* Above 48 KiB of shared memory, static and dynamic, and in clusters of more than 8 blocks, a
+ * kernel must be told first. */
 static Outcome allow(DeviceState *state, Kernel *kernel, const Launch *launch, Why *why) {
     const Cuda *cuda = &state->cuda;
     CUresult error = CUDA_SUCCESS;

@@ -1,6 +1,7 @@
-/* Device: a way to compile and run. A file in devices/ that defines `const Device device_NAME` is registered
- * by being there (device_table). All calls return false (or an Outcome) with a message in `why`; none exits.
- * Compiling happens in compile workers, running in a measuring worker or, for a launch, in the caller. */
+/* Device: a way to compile and run. A file in devices/ that defines `const Device device_NAME` is
+ * registered by being there (device_table). All calls return false (or an Outcome) with a message
+ * in `why`; none exits. Compiling happens in compile workers, running in a measuring worker or, for
+ * a launch, in the caller. */
 #ifndef KF_DEVICE_H
 #define KF_DEVICE_H
 
@@ -11,7 +12,8 @@ enum { WHY_MAX = 512 };
 typedef struct Why {
     char text[WHY_MAX];
 } Why;
-bool why_set(Why *why, const char *format, ...) __attribute__((format(printf, 2, 3))); /* returns false */
+bool why_set(Why *why, const char *format, ...)
+    __attribute__((format(printf, 2, 3))); /* returns false */
 
 typedef struct DeviceIdentity {
     char title[128];    /* "NVIDIA H200 (cuda:0, sm_90, 132 SMs)" */
@@ -30,9 +32,10 @@ typedef struct CompileUnit {
     bool quick;         /* soon rather than fast: the oracle, which runs a few times */
 } CompileUnit;
 
-typedef struct DeviceState DeviceState; /* an open device; opaque, one per process and thread of use */
-typedef struct Module Module;           /* a loaded binary */
-typedef uint64_t Address;               /* in device memory (a pointer on the cpu) */
+typedef struct DeviceState
+    DeviceState;              /* an open device; opaque, one per process and thread of use */
+typedef struct Module Module; /* a loaded binary */
+typedef uint64_t Address;     /* in device memory (a pointer on the cpu) */
 
 typedef struct Device {
     const char *name, *language;
@@ -41,14 +44,16 @@ typedef struct Device {
     bool imaginary;      /* runs nothing (null): there are no results to judge */
     Accuracy accuracy;
 
-    /* Devices of this kind; 0 with the reason and what to install in `why`. Must not start a driver's context. */
+    /* Devices of this kind; 0 with the reason and what to install in `why`. Must not start a
+     * driver's context. */
     int (*count)(Why *why);
     /* `start`: may start the driver; otherwise answers from files (false if it cannot). */
     bool (*identify)(int index, bool start, DeviceIdentity *identity, Why *why);
 
     /* In a compile worker. `warm` loads the compiler ahead of work. */
     bool (*warm)(Why *why);
-    Outcome (*compile)(const CompileUnit *unit, const DeviceIdentity *identity, Text *binary, Why *why);
+    Outcome (*compile)(const CompileUnit *unit, const DeviceIdentity *identity, Text *binary,
+                       Why *why);
     /* Per entry of a binary. */
     bool (*resources)(const void *binary, size_t size, const char *entry, Resources *resources,
                       uint64_t *machine_code);
@@ -62,15 +67,18 @@ typedef struct Device {
     bool (*download)(DeviceState *state, void *to, Address from, size_t bytes, Why *why);
     Module *(*load)(DeviceState *state, const void *binary, size_t size, Why *why);
     void (*unload)(DeviceState *state, Module *module);
-    /* Enqueues the run once. `buffers[b]`: address of each buffer of the Run. `stream` NULL: the state's own. */
-    Outcome (*launch)(DeviceState *state, const Run *run, Module *const *modules, const Address *buffers,
-                      void *stream, Why *why);
+    /* Enqueues the run once. `buffers[b]`: address of each buffer of the Run. `stream` NULL: the
+     * state's own. */
+    Outcome (*launch)(DeviceState *state, const Run *run, Module *const *modules,
+                      const Address *buffers, void *stream, Why *why);
     Outcome (*finish)(DeviceState *state, Why *why); /* waits; reports a fault */
-    /* Elapsed seconds of `repeats` runs back to back, call i on buffer set i mod `sets` (buffers[set]), as
-     * little launch cost inside as the device allows (a graph). */
+    /* Elapsed seconds of `repeats` runs back to back, call i on buffer set i mod `sets`
+     * (buffers[set]), as little launch cost inside as the device allows (a graph). */
     Outcome (*time)(DeviceState *state, const Run *run, Module *const *modules,
-                    const Address *const *buffers, uint32_t sets, uint32_t repeats, double *seconds, Why *why);
-    /* Where whole outputs are judged on the device (cuda): NULL, and the host's memory is used directly. */
+                    const Address *const *buffers, uint32_t sets, uint32_t repeats, double *seconds,
+                    Why *why);
+    /* Where whole outputs are judged on the device (cuda): NULL, and the host's memory is used
+     * directly. */
     void (*oracle)(Text *source, const Ir *ir);
     /* Clocks and temperature for the report: "SM 1980 MHz, 41 C", or "". */
     void (*conditions)(DeviceState *state, char *text, size_t size);

@@ -5,11 +5,13 @@
 
 #include "tuner/device.h"
 
-#define IDENTITY_FIELDS(STRING, WHOLE)                                                            \
-    STRING(title)                                                                                 \
-    STRING(software) STRING(key) STRING(compiler) STRING(arch) WHOLE(sms)                         \
-        WHOLE(registers_per_block) WHOLE(shared_per_block) WHOLE(threads_per_block) WHOLE(memory) \
-            WHOLE(cache)
+/* clang-format off */
+#define IDENTITY_FIELDS(STRING, WHOLE)                                              \
+    STRING(title)                                                                   \
+    STRING(software)                                                                \
+    STRING(key) STRING(compiler) STRING(arch) WHOLE(sms) WHOLE(registers_per_block) \
+        WHOLE(shared_per_block) WHOLE(threads_per_block) WHOLE(memory) WHOLE(cache)
+/* clang-format on */
 
 void identity_save(Text *out, const DeviceIdentity *identity) {
 #define STRING(name) text_printf(out, #name " %s\n", identity->name);

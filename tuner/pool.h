@@ -1,5 +1,5 @@
-/* Pool: compile workers. Processes (exec'd kfuse-worker, warm), as many as CPUs and memory allow; a hung
- * compile is killed alone; they end with their parent, whatever ends it. */
+/* Pool: compile workers. Processes (exec'd kfuse-worker, warm), as many as CPUs and memory allow; a
+ * hung compile is killed alone; they end with their parent, whatever ends it. */
 #ifndef KF_POOL_H
 #define KF_POOL_H
 
@@ -16,19 +16,22 @@ typedef struct Compiled {
     double seconds;    /* of the worker's time */
 } Compiled;
 
-/* NULL with `why` if no worker can be started. `jobs` 0: CPUs (cgroup, affinity) and memory decide. */
-Pool *pool_open(const Device *device, const DeviceIdentity *identity, int jobs, double timeout, Why *why);
+/* NULL with `why` if no worker can be started. `jobs` 0: CPUs (cgroup, affinity) and memory
+ * decide. */
+Pool *pool_open(const Device *device, const DeviceIdentity *identity, int jobs, double timeout,
+                Why *why);
 int pool_size(const Pool *pool);
 /* Queues a unit (copied). */
 void pool_submit(Pool *pool, uint64_t id, const CompileUnit *unit);
 uint32_t pool_pending(const Pool *pool);
-/* Next finished unit; false when none is done within `seconds` (0: no wait). `fd` (or -1): returns early,
- * false, when it becomes readable, so that one loop can wait for compilers and the bench. */
+/* Next finished unit; false when none is done within `seconds` (0: no wait). `fd` (or -1): returns
+ * early, false, when it becomes readable, so that one loop can wait for compilers and the bench. */
 bool pool_wait(Pool *pool, double seconds, int fd, Compiled *compiled);
 /* Kills what still runs; safe at any time. */
 void pool_close(Pool *pool);
 
-/* The path of kfuse-worker: beside the running program or library, $KFUSE_WORKER, PATH. NULL with `why`. */
+/* The path of kfuse-worker: beside the running program or library, $KFUSE_WORKER, PATH. NULL with
+ * `why`. */
 const char *worker_path(Arena *arena, Why *why);
 /* In the worker's main: `kfuse-worker compile DEVICE`. Returns its exit status. */
 int pool_serve(const Device *device, int fd);

@@ -1,4 +1,5 @@
-/* In: Runs. Out: which is how fast, in pairs. Compiling comes first, since it may share the timings' cores. */
+/* In: Runs. Out: which is how fast, in pairs. Compiling comes first, since it may share the
+ * timings' cores. */
 #include "tuner/race.h"
 
 #include <stdlib.h>
@@ -71,8 +72,8 @@ static void rank(Bench *bench, uint32_t count, double budget, Result *results) {
     }
 }
 
-bool race(Arena *arena, const TuneProblem *problem, const TuneOptions *options,
-          Runner *runners, uint32_t count, Result *results, BenchReport *report, Why *why) {
+bool race(Arena *arena, const TuneProblem *problem, const TuneOptions *options, Runner *runners,
+          uint32_t count, Result *results, BenchReport *report, Why *why) {
     BenchOptions bench_options = {options->seed, options->hot, RUN_LIMIT, problem->journal};
     if (count > RUNNERS_MAX) count = RUNNERS_MAX;
     if (!compile_all(arena, problem, options->jobs, runners, count, why)) return false;

@@ -8,35 +8,37 @@
 
 /* REPORT_FIELDS(STRING, REAL, WHOLE): every stored field; the store's form and reading it back
  * follow from this table. */
-#define REPORT_FIELDS(STRING, REAL, WHOLE)                                                      \
-    STRING(expression) /* canonical */                                                          \
-    STRING(shape)      /* of the iteration space, "4096x4096" */                                \
-    STRING(dtype)                                                                               \
-    WHOLE(inputs)                                                                               \
-    WHOLE(outputs)                                                                              \
-    WHOLE(elements)  /* of all outputs together */                                              \
-        WHOLE(bytes) /* compulsory traffic of the fused kernel */                               \
-        STRING(device) STRING(software) STRING(mode) STRING(math) STRING(conditions)            \
-            WHOLE(candidates) WHOLE(right) WHOLE(distinct) WHOLE(compiled)                      \
-                STRING(winner) /* "VEC=4 BLOCK=256" */                                          \
-        STRING(partition)      /* of a program of several kernels: how many, else "" */         \
-        WHOLE(registers) WHOLE(spills) STRING(tie) /* the runner-up inside the noise, or "" */  \
-        REAL(tie_percent) REAL(time) REAL(spread)                                               \
-            REAL(roof)    /* bytes per second that the device streams with these arrays */      \
-        STRING(roof_text) /* "2 reads and 1 write" */                                           \
-        REAL(eager_time) REAL(eager_spread) STRING(eager_kernels) /* "add, relu" */             \
-        WHOLE(eager_count) WHOLE(eager_bytes) WHOLE(checked) WHOLE(unchecked) WHOLE(ambiguous)  \
-            REAL(max_ulp) STRING(max_ulp_at)                                                    \
-                REAL(max_bound) /* largest error as a fraction of its bound */                  \
-        WHOLE(edges)            /* special vectors and awkward sizes, launched per candidate */ \
-        WHOLE(mutants)          /* refused by the gate's self-test */                           \
-        REAL(took) REAL(took_start) REAL(took_compile) REAL(took_check) REAL(took_measure)      \
-            WHOLE(workers) STRING(stopped) /* why the search ended early, or "" */              \
-        STRING(store)                      /* path, or "" */                                    \
-        STRING(store_note)                 /* complaint, or "" */                               \
-        STRING(use)                        /* the command that runs it */                       \
-        WHOLE(date)                        /* Unix seconds */                                   \
+/* clang-format off */
+#define REPORT_FIELDS(STRING, REAL, WHOLE)                                                       \
+    STRING(expression) /* canonical */                                                           \
+    STRING(shape)      /* of the iteration space, "4096x4096" */                                 \
+    STRING(dtype)                                                                                \
+    WHOLE(inputs)                                                                                \
+    WHOLE(outputs)                                                                               \
+    WHOLE(elements) /* of all outputs together */                                                \
+    WHOLE(bytes)    /* compulsory traffic of the fused kernel */                                 \
+    STRING(device)                                                                               \
+    STRING(software) STRING(mode) STRING(math) STRING(conditions) WHOLE(candidates) WHOLE(right) \
+        WHOLE(distinct) WHOLE(compiled) STRING(winner) /* "VEC=4 BLOCK=256" */                   \
+        STRING(partition) /* of a program of several kernels: how many, else "" */               \
+        WHOLE(registers) WHOLE(spills) STRING(tie) /* the runner-up inside the noise, or "" */   \
+        REAL(tie_percent) REAL(time) REAL(spread)                                                \
+            REAL(roof)    /* bytes per second that the device streams with these arrays */       \
+        STRING(roof_text) /* "2 reads and 1 write" */                                            \
+        REAL(eager_time) REAL(eager_spread) STRING(eager_kernels) /* "add, relu" */              \
+        WHOLE(eager_count) WHOLE(eager_bytes) WHOLE(checked) WHOLE(unchecked) WHOLE(ambiguous)   \
+            REAL(max_ulp) STRING(max_ulp_at)                                                     \
+                REAL(max_bound) /* largest error as a fraction of its bound */                   \
+        WHOLE(edges)            /* special vectors and awkward sizes, launched per candidate */  \
+        WHOLE(mutants)          /* refused by the gate's self-test */                            \
+        REAL(took) REAL(took_start) REAL(took_compile) REAL(took_check) REAL(took_measure)       \
+            WHOLE(workers) STRING(stopped) /* why the search ended early, or "" */               \
+        STRING(store)                      /* path, or "" */                                     \
+        STRING(store_note)                 /* complaint, or "" */                                \
+        STRING(use)                        /* the command that runs it */                        \
+        WHOLE(date)                        /* Unix seconds */                                    \
         WHOLE(cached)                      /* answered from the store */
+/* clang-format on */
 
 typedef struct Report {
 #define REPORT_STRING(name) const char *name;

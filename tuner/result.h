@@ -33,7 +33,7 @@ typedef struct Result {
     float samples[RESULT_SAMPLES];
     uint32_t sample_count;
     Check check;
-    char message[256];     /* one line, for outcomes that are not OK */
+    char message[256]; /* one line, for outcomes that are not OK */
 } Result;
 
 #endif

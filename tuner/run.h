@@ -1,5 +1,5 @@
-/* Run: what a device executes and the tuner times: launches in order, and temporaries. The fused kernel, the
- * eager chain and the check itself are Runs. */
+/* Run: what a device executes and the tuner times: launches in order, and temporaries. The fused
+ * kernel, the eager chain and the check itself are Runs. */
 #ifndef KF_RUN_H
 #define KF_RUN_H
 
@@ -16,14 +16,14 @@ typedef struct Arg {
 } Arg;
 
 typedef struct Launch {
-    uint32_t module;     /* index into the run's binaries */
+    uint32_t module; /* index into the run's binaries */
     const char *entry;
-    const char *twin;    /* taken when a buffer is not aligned to `alignment`; NULL: none */
-    uint32_t alignment;  /* bytes */
+    const char *twin;   /* taken when a buffer is not aligned to `alignment`; NULL: none */
+    uint32_t alignment; /* bytes */
     Arg *args;
     uint32_t arg_count;
-    int64_t grid[3];     /* 0 in any: nothing to launch. cpu: unused */
-    int32_t block[3];    /* cpu: block[0] is the number of parts (threads) */
+    int64_t grid[3];  /* 0 in any: nothing to launch. cpu: unused */
+    int32_t block[3]; /* cpu: block[0] is the number of parts (threads) */
     int32_t cluster, shared;
 } Launch;
 
@@ -32,15 +32,16 @@ typedef struct Run {
     ARRAY(int64_t) temporaries; /* bytes each */
 } Run;
 
-/* One launch per TemplateLaunch of the template at a point. `names` gives each tensor argument's buffer.
- * False with *why (in the arena) if an expression fails or the launch is not legal on the device (grid x
- * over 2^31-1, block over 1024, …). */
+/* One launch per TemplateLaunch of the template at a point. `names` gives each tensor argument's
+ * buffer. False with *why (in the arena) if an expression fails or the launch is not legal on the
+ * device (grid x over 2^31-1, block over 1024, …). */
 typedef struct BufferName {
     const char *name;
     uint32_t buffer;
 } BufferName;
-bool run_add(Arena *arena, Run *run, const Template *template, const Point *point, Bindings bindings,
-             const BufferName *names, uint32_t name_count, const Plan *plan, uint32_t module, const char **why);
+bool run_add(Arena *arena, Run *run, const Template *template, const Point *point,
+             Bindings bindings, const BufferName *names, uint32_t name_count, const Plan *plan,
+             uint32_t module, const char **why);
 
 /* As bytes for a worker, and back (NULL if damaged). */
 void run_write(Text *out, const Run *run);

@@ -8,7 +8,8 @@
 /* Fills all that follows from the run itself; the caller adds expression, use and total time.
  * Strings live in `arena`. */
 Report summary(Arena *arena, const TuneProblem *problem, const Tuned *tuned, const Eager *eager);
-/* A program of several kernels: adds another part's figures; times are not added, the race has them. */
+/* A program of several kernels: adds another part's figures; times are not added, the race has
+ * them. */
 void summary_join(Arena *arena, Report *into, const Report *part);
 /* Times and checks of the parts together, and of the eager chain (NULL: none). */
 void summary_race(Report *into, const Result *fused, const Result *eager, const BenchReport *bench);

@@ -99,7 +99,8 @@ static void open_search(Tuning *t) {
     t->search = t->strategy->open(t->arena, &problem);
 }
 
-/* Compile workers: those asked for; else what the machine has, less a CPU for the bench that works beside them. */
+/* Compile workers: those asked for; else what the machine has, less a CPU for the bench that works
+ * beside them. */
 static int jobs(const Tuning *t) {
     int cpus = parallel_cpus();
     if (t->options->jobs > 0 || t->problem->device->host_exclusive || cpus < 3)

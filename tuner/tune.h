@@ -87,8 +87,9 @@ typedef struct Tuned {
 bool tune(Arena *arena, const TuneProblem *problem, const TuneOptions *options, Tuned *tuned,
           Why *why);
 
-/* Whether the store holds a finished search of this bucket that answers: any does (field report 103), but where all
- * points are asked for (`trials` 0) only one that tried all, or ended at the roof. */
+/* Whether the store holds a finished search of this bucket that answers: any does (field report
+ * 103), but where all points are asked for (`trials` 0) only one that tried all, or ended at the
+ * roof. */
 bool tune_searched(const TuneProblem *problem, const TuneOptions *options);
 
 /* The Run of a point for one of the problem's shapes. A shape that the point's `require` rules out

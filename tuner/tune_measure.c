@@ -5,8 +5,8 @@
 
 #include "tuner/tuning.h"
 
-/* A candidate ends when its median is known to half a per cent; on a machine that never settles, by time: the
- * finalists get more. */
+/* A candidate ends when its median is known to half a per cent; on a machine that never settles, by
+ * time: the finalists get more. */
 static const double GIVE_UP_RATIO = 3, CANDIDATE_SECONDS = 0.3;
 
 static Run *edge_runs(Tuning *t, const Candidate *c) {

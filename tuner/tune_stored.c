@@ -70,8 +70,8 @@ bool tune_searched(const TuneProblem *problem, const TuneOptions *options) {
     return found && (options->trials > 0 || searched >= EVERYTHING);
 }
 
-/* A search that ended at the roof has nothing left to find. One that used its budget up was as wide as it was asked
- * to be: the next run of the same line is answered. */
+/* A search that ended at the roof has nothing left to find. One that used its budget up was as wide
+ * as it was asked to be: the next run of the same line is answered. */
 static void keep_width(const Tuning *t) {
     bool at_roof = t->tuned->stopped == TUNE_AT_ROOF;
     if (t->options->only || t->tuned->from_store || tuning_interrupted(t)) return;
@@ -103,8 +103,8 @@ static void keep_binary(Tuning *t, const Candidate *c) {
                         c->binary.size);
 }
 
-/* Binaries of the fastest, of the winner (the finals may have re-timed it behind others that took no part in them)
- * and of the analytic default. */
+/* Binaries of the fastest, of the winner (the finals may have re-timed it behind others that took
+ * no part in them) and of the analytic default. */
 void tuning_keep(Tuning *t) {
     const TuneProblem *p = t->problem;
     uint32_t count;

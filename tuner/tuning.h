@@ -31,7 +31,7 @@ typedef struct Tuning {
 } Tuning;
 
 extern const char *const TUNE_AT_ROOF; /* Tuned.stopped where nothing is left to find */
-enum { COMPANION_ID = 1 << 24 }; /* job ids of companions; candidates use their index */
+enum { COMPANION_ID = 1 << 24 };       /* job ids of companions; candidates use their index */
 
 static inline Candidate *tuning_candidate(Tuning *t, uint32_t index) {
     return &t->tuned->candidates.data[index];
@@ -46,7 +46,8 @@ void tuning_fail(Tuning *t, Candidate *candidate, Outcome outcome, const char *m
 void tuning_ask(Tuning *t);      /* asks for all points and makes units of them */
 void tuning_ask_only(Tuning *t); /* options->only */
 void tuning_submit(Tuning *t);   /* companions' units too; all to the pool */
-/* One whose result is known from an interrupted run gets its binary after all, and is measured again. */
+/* One whose result is known from an interrupted run gets its binary after all, and is measured
+ * again. */
 void tuning_revive(Tuning *t, uint32_t candidate);
 void tuning_compiled(Tuning *t, Compiled *compiled);
 void tuning_accept(Tuning *t, uint32_t candidate, Binary binary);
@@ -55,11 +56,11 @@ void tuning_accept(Tuning *t, uint32_t candidate, Binary binary);
 bool tuning_measure_next(
     Tuning *t); /* one thing that can be measured; false if there is none yet */
 int32_t tuning_best_roof(const Tuning *t); /* index of a companion, or -1 */
-double tuning_roof(const Tuning *t); /* seconds of the roof's kernel; 0: unknown */
+double tuning_roof(const Tuning *t);       /* seconds of the roof's kernel; 0: unknown */
 
 /* tune_rank.c */
-/* Candidates known from an interrupted run that would be finalists: only what this run measured can be compared in
- * pairs and launched. Submits them; false if there are none. */
+/* Candidates known from an interrupted run that would be finalists: only what this run measured can
+ * be compared in pairs and launched. Submits them; false if there are none. */
 bool tuning_revive_finalists(Tuning *t);
 void tuning_rank(Tuning *t);
 /* Right candidates with a time, fastest first, twins left out. */

@@ -41,8 +41,8 @@ typedef struct Diag {
     const char *hint;    /* behind the caret ("did you mean 'gelu'?"), or NULL */
 } Diag;
 
-/* Collects diagnostics; messages live in `arena`. At most DIAG_MAX errors are kept, further ones are
- * counted. */
+/* Collects diagnostics; messages live in `arena`. At most DIAG_MAX errors are kept, further ones
+ * are counted. */
 typedef struct Diags {
     Arena *arena;
     ARRAY(Diag) list;

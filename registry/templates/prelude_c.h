@@ -1,7 +1,8 @@
 #include <stdint.h>
 
-/* Vectors of K_LANES elements: as many as the machine's widest register holds of the widest type at work
- * (K_BYTES). k_real is the compute type (K_F64), k_mask a truth value a lane: all bits or none. */
+/* Vectors of K_LANES elements: as many as the machine's widest register holds of the widest type at
+ * work (K_BYTES). k_real is the compute type (K_F64), k_mask a truth value a lane: all bits or
+ * none. */
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
 #define K_WIDTH 64
 #elif defined(__AVX2__)
@@ -213,8 +214,8 @@ K_INLINE k_real k_mod(k_real a, k_real b) {
 }
 
 //@ K_RAW K_UNARY K_BINARY
-/* C's functions by glibc's libmvec, always in the machine's widest form (forms of other widths give other
- * bits); lane by lane where there is no libmvec. */
+/* C's functions by glibc's libmvec, always in the machine's widest form (forms of other widths give
+ * other bits); lane by lane where there is no libmvec. */
 #if defined(__x86_64__) && defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
 #define K_JOIN(a, b, c) a##b##c
 #define K_NAME(width, arguments, name) K_JOIN(_ZGV##width, arguments, name)
@@ -354,8 +355,8 @@ K_INLINE k_i32 k_u8_from_real(k_real x) {
 }
 
 //@ k_narrow
-/* To f32 for rounding once more: exact, or the neighbour with an odd last bit, so that the second rounding
- * is that of the exact value. */
+/* To f32 for rounding once more: exact, or the neighbour with an odd last bit, so that the second
+ * rounding is that of the exact value. */
 K_INLINE k_f32 k_narrow(k_real x) {
 #if K_F64
     k_f32 y = K_TO(k_f32, x);
@@ -487,8 +488,8 @@ K_INLINE k_mask k_get_bool(const uint8_t *at) {
 #define K_UNARY(function) K_RAW(k_##function, function)
 
 //@ K_BOUNDED : k_select k_all
-/* Beyond low and high (of f32, of f64) the result is known; there libmvec would go one lane at a time, 40
- * times as slow. */
+/* Beyond low and high (of f32, of f64) the result is known; there libmvec would go one lane at a
+ * time, 40 times as slow. */
 #if K_F64
 #define K_OF(f32, f64) f64
 #else

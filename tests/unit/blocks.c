@@ -1,5 +1,5 @@
-/* Blocks against elements: whatever loop a step takes, fast or careful, its results are interval.h's. And the vector
- * functions against libm's, special values among them. */
+/* Blocks against elements: whatever loop a step takes, fast or careful, its results are
+ * interval.h's. And the vector functions against libm's, special values among them. */
 #include "compiler/eval_block.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* Every definition and C function that an expression may call, in every floating type, on every device present,
- * through the gate: special vectors, awkward shapes, a large array. */
+/* Every definition and C function that an expression may call, in every floating type, on every
+ * device present, through the gate: special vectors, awkward shapes, a large array. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,8 +25,8 @@ static void every_op_on_every_device(void **state) {
         if (only && strcmp(only, (*d)->name) != 0) continue;
         if ((*d)->imaginary || (*d)->count(&why) == 0) continue;
         bool passed = ops_check(&out, registry, ops, count, *d, 0, store, arena, &result, &why);
-        printf("%s%s\n%u functions on %s: %u passed, %u failed\n", text_string(&out), why.text, count, (*d)->name,
-               result.passed, result.failed);
+        printf("%s%s\n%u functions on %s: %u passed, %u failed\n", text_string(&out), why.text,
+               count, (*d)->name, result.passed, result.failed);
         assert_true(passed);
         assert_int_equal(result.passed, 4 * count);
         text_free(&out);

@@ -1,5 +1,5 @@
-/* Every device of the table: it says what is missing or what it is, and one that is there compiles, loads, runs
- * and reports. */
+/* Every device of the table: it says what is missing or what it is, and one that is there compiles,
+ * loads, runs and reports. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
-/* What the emitters write, on every device present: compiled by the device, run at every kind of shape, at
- * aligned and misaligned addresses, and at many points; compared with an evaluation of the Ir element by
- * element, and bit for bit between points. Guards around every array must stay. */
+/* What the emitters write, on every device present: compiled by the device, run at every kind of
+ * shape, at aligned and misaligned addresses, and at many points; compared with an evaluation of
+ * the Ir element by element, and bit for bit between points. Guards around every array must
+ * stay. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -337,7 +338,8 @@ static void strided(void **state) {
     CHECK("x - y", "x=30x20@-20,-1 y=30x20", "x=5x7@-7,-1 y=5x7");
 }
 
-/* More rows than a grid's y has, an operand without memory of its own, many inputs: field reports 10, 13, 20. */
+/* More rows than a grid's y has, an operand without memory of its own, many inputs: field reports
+ * 10, 13, 20. */
 static void awkward(void **state) {
     Text sum = {0};
     (void)state;

@@ -1,5 +1,6 @@
-/* The CUDA that emit_cuda writes, compiled by NVRTC (no GPU is needed): every op, types, layouts and
- * points, for the architectures there are; small chains do not spill. KF_CHECK_ALL=1 compiles more. */
+/* The CUDA that emit_cuda writes, compiled by NVRTC (no GPU is needed): every op, types, layouts
+ * and points, for the architectures there are; small chains do not spill. KF_CHECK_ALL=1 compiles
+ * more. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
-/* The oracle's values against tests/eval.test, and its parts against each other: blocks, lists, threads, the
- * compute type's chain inside the intervals, simplified programs with the same bits. */
+/* The oracle's values against tests/eval.test, and its parts against each other: blocks, lists,
+ * threads, the compute type's chain inside the intervals, simplified programs with the same
+ * bits. */
 #include "compiler/eval.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
-/* The gate refuses no right implementation and accepts no wrong one: the compute type's chain of many programs,
- * special values included, and mutants of it; stray writes; whole families of random programs, simplified or not. */
+/* The gate refuses no right implementation and accepts no wrong one: the compute type's chain of
+ * many programs, special values included, and mutants of it; stray writes; whole families of random
+ * programs, simplified or not. */
 #include "compiler/gate.h"
 
 #include <math.h>
@@ -206,7 +207,8 @@ static void poison_is_wrong(void **unused) {
 
 /* --- rows */
 
-/* A softmax that forgets one element of a row, in bf16, where the others' rounding hides it: spikes do not. */
+/* A softmax that forgets one element of a row, in bf16, where the others' rounding hides it: spikes
+ * do not. */
 static void a_forgotten_element_is_seen(void **unused) {
     Arena *arena = arena_open();
     Ir *ir = program(arena, "exp(x - max(x)) / sum(exp(x - max(x)))", DT_BF16);

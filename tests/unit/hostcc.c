@@ -1,4 +1,5 @@
-/* The host's compiler: found, asked, run without a trace on the disk; and the hash of what it makes. */
+/* The host's compiler: found, asked, run without a trace on the disk; and the hash of what it
+ * makes. */
 #include "tuner/hostcc.h"
 
 #include <dirent.h>
@@ -48,8 +49,7 @@ static void is_found(void **state) {
 static Text compile(const HostCompiler *compiler, const char *source) {
     Text object = {0};
     Why why;
-    if (hostcc_compile(compiler, source, &object, &why) != OUTCOME_OK)
-        fail_msg("%s", why.text);
+    if (hostcc_compile(compiler, source, &object, &why) != OUTCOME_OK) fail_msg("%s", why.text);
     return object;
 }
 
@@ -82,13 +82,13 @@ static void leaves_nothing(const HostCompiler *compiler) {
     object = compile(compiler, "int k(int x) { return x + VALUE; }");
     assert_memory_equal(object.data, "\177ELF", 4);
     text_clear(&object);
-    assert_int_equal(
-        hostcc_compile(compiler, "int a;\nint k( { }\n#error no\n", &object, &why),
-        OUTCOME_COMPILE);
+    assert_int_equal(hostcc_compile(compiler, "int a;\nint k( { }\n#error no\n", &object, &why),
+                     OUTCOME_COMPILE);
     assert_non_null(strstr(why.text, ":2:")); /* the first error's line */
     assert_null(strchr(why.text, '\n'));
-    assert_int_equal(hostcc_compile(compiler, "extern int f(void); int k(void) { return f(); }", &object, &why),
-                     OUTCOME_OK);
+    assert_int_equal(
+        hostcc_compile(compiler, "extern int f(void); int k(void) { return f(); }", &object, &why),
+        OUTCOME_OK);
     assert_int_equal(count_files(folder), 0);
     unsetenv("TMPDIR");
     rmdir(folder);

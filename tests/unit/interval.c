@@ -1,6 +1,6 @@
-/* Intervals hold what any right implementation may give: points inside the operands, computed in the compute
- * type (functions up to their error away), lie inside the result. And they are no wider than they must be: one
- * number in, one number out. */
+/* Intervals hold what any right implementation may give: points inside the operands, computed in
+ * the compute type (functions up to their error away), lie inside the result. And they are no wider
+ * than they must be: one number in, one number out. */
 #include "registry/registry.h"
 
 #include <setjmp.h>

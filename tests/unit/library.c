@@ -1,5 +1,5 @@
-/* The library as its users see it: kfuse.h alone. Field reports 1, 2, 4, 11, 16, 23 and 94 are here by
- * what they do to pointers and strides. Runs on the cpu device. */
+/* The library as its users see it: kfuse.h alone. Field reports 1, 2, 4, 11, 16, 23 and 94 are here
+ * by what they do to pointers and strides. Runs on the cpu device. */
 #include "kfuse.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
-/* The device's oracle: its text, compiled for the host by g++ through a shim of a few lines (one thread), says what
- * the host's oracle says; and NVRTC takes it, whatever the program. */
+/* The device's oracle: its text, compiled for the host by g++ through a shim of a few lines (one
+ * thread), says what the host's oracle says; and NVRTC takes it, whatever the program. */
 #include "compiler/oracle_cuda.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,5 @@
-/* plan: how axes collapse, which class every array gets, what kernels may be used at another shape. */
+/* plan: how axes collapse, which class every array gets, what kernels may be used at another
+ * shape. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
-/* Scheduling never changes a bit: every legal point of three expressions, in f32 and bf16, on every device present,
- * gives the bits of the analytic default, at an odd shape and from misaligned pointers. */
+/* Scheduling never changes a bit: every legal point of three expressions, in f32 and bf16, on every
+ * device present, gives the bits of the analytic default, at an odd shape and from misaligned
+ * pointers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,9 +33,12 @@ typedef struct Subject {
 static const Ir *lowered(Arena *arena, const char *text, DType dtype) {
     Diags diags = {.arena = arena};
     InputSpec row = {.name = "b", .has_shape = true, .type = {.rank = 1, .dim = {COLS}}};
-    LowerOptions options = {.has_shape = true, .plain = {.dtype = dtype, .rank = 2, .dim = {ROWS, COLS}},
-                            .inputs = &row, .input_count = strstr(text, "b)") ? 1 : 0};
-    const Ast *ast = parse_program(arena, source_new(arena, "<points>", text, strlen(text)), &diags);
+    LowerOptions options = {.has_shape = true,
+                            .plain = {.dtype = dtype, .rank = 2, .dim = {ROWS, COLS}},
+                            .inputs = &row,
+                            .input_count = strstr(text, "b)") ? 1 : 0};
+    const Ast *ast =
+        parse_program(arena, source_new(arena, "<points>", text, strlen(text)), &diags);
     const Ir *ir = ast ? lower(arena, ast, registry_open(arena), &options, &diags) : NULL;
     assert_non_null(ir);
     return simplify(arena, ir, true);
@@ -90,9 +94,11 @@ static void run_unit(Subject *s, const Point *points, uint32_t count) {
     Text source = {0}, binary = {0};
     Why why = {""};
     for (uint32_t i = 0; i < count; i++)
-        template_instantiate(&source, s->template, &points[i], tune_suffix(s->arena, &s->template->space, &points[i]));
+        template_instantiate(&source, s->template, &points[i],
+                             tune_suffix(s->arena, &s->template->space, &points[i]));
     CompileUnit unit = {text_string(&source), "points", false};
-    if (s->device->compile(&unit, &s->identity, &binary, &why) != OUTCOME_OK) fail_msg("%s", why.text);
+    if (s->device->compile(&unit, &s->identity, &binary, &why) != OUTCOME_OK)
+        fail_msg("%s", why.text);
     Module *module = s->device->load(s->state, binary.data, binary.length, &why);
     assert_non_null(module);
     for (uint32_t i = 0; i < count; i++) run_point(s, module, &points[i]);
@@ -105,8 +111,9 @@ static void run_unit(Subject *s, const Point *points, uint32_t count) {
 static void run_all(Subject *s) {
     uint64_t *indices;
     uint32_t step = getenv("KF_CHECK_ALL") ? 1 : 3, n = 0;
-    uint32_t count = space_allowed(&s->template->space, tune_bindings(s->arena, s->plan, &s->identity), false, s->arena,
-                                   4096, 0, &indices);
+    uint32_t count =
+        space_allowed(&s->template->space, tune_bindings(s->arena, s->plan, &s->identity), false,
+                      s->arena, 4096, 0, &indices);
     Point unit[UNIT];
     unit[n++] = space_fallback(&s->template->space);
     uint64_t fallback = space_index(&s->template->space, &unit[0]);
@@ -118,8 +125,8 @@ static void run_all(Subject *s) {
     run_unit(s, unit, n);
 }
 
-static void check_program(const Device *device, DeviceState *state, const DeviceIdentity *identity, const char *text,
-                          DType dtype) {
+static void check_program(const Device *device, DeviceState *state, const DeviceIdentity *identity,
+                          const char *text, DType dtype) {
     Subject s = {.arena = arena_open(), .device = device, .state = state, .identity = *identity};
     s.ir = lowered(s.arena, text, dtype);
     Groups groups = fuse(s.arena, s.ir);
@@ -128,8 +135,8 @@ static void check_program(const Device *device, DeviceState *state, const Device
     for (int64_t skew = 0; skew <= SKEW; skew++) {
         open_subject(&s, skew);
         run_all(&s);
-        printf("%s %s %s%s: %u points, one result\n", device->name, text, dtype_name(dtype), skew ? " misaligned" : "",
-               s.points);
+        printf("%s %s %s%s: %u points, one result\n", device->name, text, dtype_name(dtype),
+               skew ? " misaligned" : "", s.points);
         close_subject(&s);
     }
     arena_close(s.arena);
@@ -137,7 +144,8 @@ static void check_program(const Device *device, DeviceState *state, const Device
 
 static void points_agree(void **unused) {
     (void)unused;
-    static const char *const programs[] = {"relu(x+res)", "gelu(x+b)+res", "tanh(x*res+b)*sigmoid(x)+0.5*res"};
+    static const char *const programs[] = {"relu(x+res)", "gelu(x+b)+res",
+                                           "tanh(x*res+b)*sigmoid(x)+0.5*res"};
     for (const Device *const *d = device_table; *d; d++) {
         DeviceIdentity identity;
         Why why = {""};

@@ -1,5 +1,5 @@
-/* For tests of emitters: what a program gives, one element at a time, straight from its Ir, by the host's
- * scalar arithmetic and libm. Slow, short, and written independently of plan and emit. */
+/* For tests of emitters: what a program gives, one element at a time, straight from its Ir, by the
+ * host's scalar arithmetic and libm. Slow, short, and written independently of plan and emit. */
 #ifndef TEST_REFERENCE_H
 #define TEST_REFERENCE_H
 

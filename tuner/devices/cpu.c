@@ -100,7 +100,8 @@ static bool resources(const void *binary, size_t size, const char *entry, Resour
                       uint64_t *machine_code) {
     *out = (Resources){-1, -1, -1, -1};
     if (!elf_code_hash(binary, size, machine_code)) return false;
-    /* Entries of a unit call what they share, so the whole object counts, and which of them it is. */
+    /* Entries of a unit call what they share, so the whole object counts, and which of them it
+     * is. */
     *machine_code ^= XXH3_64bits(entry, strlen(entry));
     return true;
 }
