@@ -99,11 +99,6 @@ void shape_print(Text *out, const Type *type) {
         text_printf(out, "%s%lld", i > 0 ? "x" : "", (long long)type->dim[i]);
 }
 
-void type_print(Text *out, const Type *type) {
-    shape_print(out, type);
-    text_printf(out, " %s", dtype_name(type->dtype));
-}
-
 /* Digits at *text as a size; NULL, or what is wrong with them. */
 static const char *parse_size(const char **text, int64_t *size) {
     if (**text < '0' || **text > '9')

@@ -26,7 +26,6 @@ bool type_matmul(const Type *a, const Type *b, Type *shape);
 void type_strides(const Type *type, int64_t strides[RANK_MAX]);
 /* Every element has a place of its own (no broadcast axis, no overlap). */
 bool type_is_full(const Type *type, const int64_t strides[RANK_MAX]);
-void type_print(Text *out, const Type *type);  /* "4096x4096 f32"; a scalar is "scalar f32" */
 void shape_print(Text *out, const Type *type); /* "4096x4096" */
 /* "4096x4096", "4096", "0", "300x0", "scalar". False with *why (static). */
 bool shape_parse(const char *text, Type *type, const char **why);

@@ -19,7 +19,7 @@ enum {
 const Ast *parse_program(Arena *arena, const Source *source, Diags *diags);
 /* A registry file: definitions only; a comment on the line is its description. */
 const Ast *parse_definitions(Arena *arena, const Source *source, Diags *diags);
-/* One expression: --param values, tests. The Ast has one STATEMENT_EXPR. */
+/* One expression. The Ast has one STATEMENT_EXPR. */
 const Ast *parse_expression(Arena *arena, const Source *source, Diags *diags);
 /* One directive line, in [span.begin, span.end) of the source, without "//!". */
 const Ast *parse_directive(Arena *arena, const Source *source, Span span, Diags *diags);

@@ -157,10 +157,6 @@ bool bench_submit(Bench *bench, const BenchJob *job, Why *why) {
     return submit(bench, job->id, job->label, job->budget, why);
 }
 
-int bench_fd(const Bench *bench) {
-    return bench->worker.fd;
-}
-
 bool bench_busy(const Bench *bench) {
     return bench->busy;
 }

@@ -42,10 +42,8 @@ typedef struct Bench Bench;
  * same). */
 Bench *bench_open(const Device *device, int index, const DeviceIdentity *identity, const Ir *ir,
                   const Ir *rounded, const BenchOptions *options, Why *why);
-/* One job at a time. bench_fd is readable when bench_result has something to take; it waits on only
- * for the first job's data to be ready, and where a candidate must be tried again. */
+/* One job at a time. */
 bool bench_submit(Bench *bench, const BenchJob *job, Why *why);
-int bench_fd(const Bench *bench);
 bool bench_busy(const Bench *bench);
 /* Waits for the job's result (supervised: crash, hang). */
 void bench_result(Bench *bench, Result *result);

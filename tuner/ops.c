@@ -78,11 +78,10 @@ static void calls(Text *out, const OpName *ops, uint32_t count) {
 }
 
 static const Ir *lowered(Arena *arena, const Registry *registry, const char *text, DType dtype,
-                         int64_t elements, bool round_each_op, Text *complaints) {
+                         int64_t elements, Text *complaints) {
     Diags diags = {.arena = arena};
     LowerOptions options = {.has_shape = true,
-                            .plain = {.dtype = dtype, .rank = 1, .dim = {elements}},
-                            .round_each_op = round_each_op};
+                            .plain = {.dtype = dtype, .rank = 1, .dim = {elements}}};
     const Ast *ast = parse_program(arena, source_new(arena, "<ops>", text, strlen(text)), &diags);
     const Ir *ir = ast ? lower(arena, ast, registry, &options, &diags) : NULL;
     if (!ir) diags_print(complaints, &diags);
@@ -135,7 +134,7 @@ static void show_values(Text *out, const Ir *ir, const void *const *inputs) {
 }
 
 static void show_program(Text *out, const Registry *registry, const char *program, Arena *arena) {
-    const Ir *ir = lowered(arena, registry, program, DT_F32, PROBES, false, out);
+    const Ir *ir = lowered(arena, registry, program, DT_F32, PROBES, out);
     if (!ir) return;
     Groups groups = fuse(arena, ir);
     const Plan *p = plan(arena, ir, &groups.list.data[0]);
@@ -197,7 +196,7 @@ static bool check_kernel(Checking *c, const OpName *ops, uint32_t count, DType d
     ProblemOptions options = {"default", true, true, false};
     calls(&program, ops, count);
     const Ir *ir =
-        lowered(c->arena, c->registry, text_string(&program), dtype, OPS_ELEMENTS, false, c->out);
+        lowered(c->arena, c->registry, text_string(&program), dtype, OPS_ELEMENTS, c->out);
     text_free(&program);
     if (!ir) return why_set(why, "%s", "an op does not compile");
     if (!problem_build(c->arena, c->device, c->index, &c->identity, ir, NULL, NULL, &options,
@@ -251,7 +250,7 @@ void ops_warn_bounds(Text *out, const Registry *registry, const OpName *ops, uin
     for (uint32_t i = 0; i < count; i++) {
         Text program = {0};
         calls(&program, &ops[i], 1);
-        const Ir *ir = lowered(arena, registry, text_string(&program), DT_F32, PROBES, false, out);
+        const Ir *ir = lowered(arena, registry, text_string(&program), DT_F32, PROBES, out);
         text_free(&program);
         if (!ir) continue;
         double bound = bound_ulp(ir, probe_inputs(arena, ir), ACCURACY_CUDA);

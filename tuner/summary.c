@@ -92,8 +92,8 @@ static void describe_companions(Arena *arena, const TuneProblem *problem, const 
     r->eager_bytes = eager ? eager->bytes : 0;
 }
 
-static const char *mode_text(Arena *arena, const Tuned *tuned, bool hot) {
-    if (hot) return "hot buffers";
+static const char *mode_text(Arena *arena, const Tuned *tuned) {
+    if (tuned->hot) return "hot buffers";
     return tuned->bench.sets > 1 ? arena_printf(arena, "cold buffers (%u sets)", tuned->bench.sets)
                                  : "cold buffers";
 }
@@ -110,7 +110,7 @@ Report summary(Arena *arena, const TuneProblem *problem, const Tuned *tuned, con
     r.bytes = main->bytes_read + main->bytes_written;
     r.device = problem->identity->title;
     r.software = problem->identity->software;
-    r.mode = mode_text(arena, tuned, strstr(problem->key.text, "mode=hot") != NULL);
+    r.mode = mode_text(arena, tuned);
     r.conditions = arena_copy(arena, tuned->bench.conditions, strlen(tuned->bench.conditions));
     r.edges = problem->plan_count - 1;
     r.mutants = tuned->bench.mutants_refused;

@@ -1,10 +1,10 @@
 /* In: a template bound to shapes, an oracle, options. Out: candidates with what became of them, and
  * a winner.
  *
- * The idea: one loop that keeps three things busy: the search (ask), the compile workers (units of
- * a few points), the bench (one candidate at a time). Where timings share the compilers' cores,
- * compiling ends before measuring begins. Finalists, the eager chain and the roof are then timed in
- * turn, paired, and only that decides. */
+ * The idea: the search is asked for all its points, and one loop keeps the compile workers (units of
+ * a few points) and the bench (one candidate at a time) busy. Where timings share the compilers'
+ * cores, compiling ends before measuring begins. Finalists, the eager chain and the roof are then
+ * timed in turn, paired, and only that decides. */
 #include "tuner/tuning.h"
 
 #include <math.h>
@@ -146,7 +146,7 @@ bool tune(Arena *arena, const TuneProblem *problem, const TuneOptions *options, 
           Why *why) {
     Tuning t = {
         .arena = arena, .problem = problem, .options = options, .tuned = tuned, .began = now()};
-    *tuned = (Tuned){.winner = -1, .tie = -1, .roof = -1};
+    *tuned = (Tuned){.winner = -1, .tie = -1, .roof = -1, .hot = options->hot};
     tuned->companions = arena_array(arena, Result, problem->companion_count + 1);
     t.companion_binaries = arena_array(arena, Binary *, problem->companion_count + 1);
     t.companion_missing = arena_array(arena, uint32_t, problem->companion_count + 1);

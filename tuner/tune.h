@@ -14,7 +14,7 @@
 
 typedef struct TuneOptions {
     const Strategy *strategy; /* NULL: strategy_auto */
-    uint32_t trials;          /* candidates at most; 0: `minimum` rules alone */
+    uint32_t trials;          /* candidates at most; 0: all */
     uint32_t minimum;         /* before the search may stop at the roof */
     bool sensible;            /* points that `prefer` allows alone */
     double budget;            /* seconds for the whole run */
@@ -77,7 +77,7 @@ typedef struct Tuned {
     Result *companions; /* per companion; outcome is not OK where it could not be measured */
     uint32_t compiled, workers;
     const char *stopped; /* why the search ended early, or NULL */
-    bool interrupted, from_store;
+    bool interrupted, from_store, hot;
     BenchReport bench;
     double start_seconds, compile_seconds;
 } Tuned;

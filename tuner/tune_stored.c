@@ -5,7 +5,6 @@
 #include "tuner/tuning.h"
 
 enum { STORED_BINARIES = 8 };
-static const double EVERYTHING = 1e18;
 
 const StoredTrial *tuning_known(const Tuning *t, const char *label) {
     for (uint32_t i = 0; i < t->trial_count; i++)
@@ -52,31 +51,26 @@ static bool candidate_from_store(Tuning *t) {
     return false;
 }
 
-/* --- how wide a search was */
+/* --- whether a search of this bucket was finished, and left nothing out */
 
-static double width(const TuneOptions *options) {
-    return options->trials ? (double)options->trials : EVERYTHING;
-}
-
-static const char *width_name(Arena *arena, const TuneProblem *problem) {
+static const char *searched_name(Arena *arena, const TuneProblem *problem) {
     return arena_printf(arena, "searched\n%s", problem->key.text);
 }
 
 bool tune_searched(const TuneProblem *problem, const TuneOptions *options) {
-    double searched = 0;
+    double everything = 0;
     Arena *arena = arena_open();
-    bool found = store_figure(problem->store, width_name(arena, problem), &searched);
+    bool found = store_figure(problem->store, searched_name(arena, problem), &everything);
     arena_close(arena);
-    return found && (options->trials > 0 || searched >= EVERYTHING);
+    return found && (options->trials > 0 || everything != 0);
 }
 
-/* A search that ended at the roof has nothing left to find. One that used its budget up was as wide
- * as it was asked to be: the next run of the same line is answered. */
-static void keep_width(const Tuning *t) {
-    bool at_roof = t->tuned->stopped == TUNE_AT_ROOF;
+/* A search that ended at the roof has nothing left to find. One that used its budget up did what it was
+ * asked for: the next run of the same line is answered. */
+static void keep_searched(const Tuning *t) {
+    bool everything = t->options->trials == 0 || t->tuned->stopped == TUNE_AT_ROOF;
     if (t->options->only || t->tuned->from_store || tuning_interrupted(t)) return;
-    store_put_figure(t->problem->store, width_name(t->arena, t->problem),
-                     at_roof ? EVERYTHING : width(t->options));
+    store_put_figure(t->problem->store, searched_name(t->arena, t->problem), everything);
 }
 
 bool tuning_load(Tuning *t) {
@@ -93,7 +87,7 @@ bool tuning_load(Tuning *t) {
         return true;
     }
     t->tuned->candidates.count = 0;
-    t->ready.count = 0;
+    t->ready.count = t->finished = 0;
     return false;
 }
 
@@ -119,6 +113,6 @@ void tuning_keep(Tuning *t) {
                                 arena_printf(t->arena, "%s.%u", p->companions[i].label, m),
                                 &t->tuned->companions[i], t->companion_binaries[i][m].bytes,
                                 t->companion_binaries[i][m].size);
-    keep_width(t);
+    keep_searched(t);
     store_flush(p->store);
 }
