@@ -252,3 +252,44 @@ template <int N, typename T> K_INLINE void k_store(T *to, const k_pack<T, N> &fr
     for (int i = 0; i < pack::BYTES / pack::PIECE; i++)
         __stcs(reinterpret_cast<piece *>(to) + i, reinterpret_cast<const piece *>(&from)[i]);
 }
+
+//@ KF_SHARED
+// T *name at the block's dynamic shared memory.
+#define KF_SHARED(T, name)                                                                         \
+    extern __shared__ __align__(16) unsigned char k_shared[];                                      \
+    T *const name = reinterpret_cast<T *>(k_shared)
+
+//@ k_copy_async
+// 16, 8 or 4 bytes into shared memory, on their way until k_copy_wait; zeros, and nothing is read,
+// unless `wanted`.
+template <int BYTES> K_INLINE void k_copy_async(void *to, const void *from, bool wanted) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    const unsigned int at = (unsigned int)__cvta_generic_to_shared(to);
+    const int bytes = wanted ? BYTES : 0;
+    if (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(bytes));
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(at), "l"(from), "n"(BYTES),
+                     "r"(bytes));
+#else
+#pragma unroll
+    for (int i = 0; i < BYTES / 4; i++)
+        static_cast<unsigned int *>(to)[i] = wanted ? static_cast<const unsigned int *>(from)[i] : 0;
+#endif
+}
+
+//@ k_copy_commit
+// Ends a group of copies.
+K_INLINE void k_copy_commit() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+//@ k_copy_wait
+// Until at most N groups of this thread's copies are on their way; the block's need a barrier as well.
+template <int N> K_INLINE void k_copy_wait() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+#endif
+}
