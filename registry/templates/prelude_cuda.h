@@ -577,16 +577,16 @@ template <int ITEMS, typename X, typename ROW> struct k_kept<2, ITEMS, X, ROW> {
 //@ k_columns
 // What an array that is one row has for a thread's vectors: read ahead and kept in registers, if EARLY.
 template <bool EARLY, int ITEMS, typename T, typename ROW> struct k_columns {
-    const ROW &row;
     const T *const from;
     k_pack<T, ROW::VEC> at[EARLY ? ITEMS : 1];
 
-    __device__ __forceinline__ k_columns(const T *from, const ROW &row) : row(row), from(from) {
+    __device__ __forceinline__ k_columns(const T *from, const ROW &row) : from(from) {
 #pragma unroll
         for (int i = 0; EARLY && i < ITEMS; i++) at[i] = row.load_row(from, row.lane + i * ROW::STRIDE);
     }
-    // Vector v, the i-th of those that are kept.
-    template <typename I> __device__ __forceinline__ k_pack<T, ROW::VEC> get(I v, int i) const {
+    // Those of vector v, the i-th that the thread keeps.
+    template <typename I>
+    __device__ __forceinline__ k_pack<T, ROW::VEC> get(const ROW &row, I v, int i) const {
         return EARLY ? at[i] : row.load_row(from, v);
     }
 };
