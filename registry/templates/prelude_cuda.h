@@ -214,7 +214,7 @@ K_INLINE float k_reciprocal_near(float x) {
 // and as near: erfc(z) = t 2^(-z z log2(e) + w p(w)) for z >= 0, t = 1 / (1 + z / 2), w = 1 - t. p leaves 5e-8 of
 // erfc over its whole tail, and what is rounded is small where erfc is near 1.
 template <int BYTES> K_INLINE float k_gelu(float x) {
-    const float bounded = x > -40.0f || x != x ? x : -40.0f; // -inf * 0 would be NaN
+    const float bounded = fmaxf(x, -40.0f); // -inf * 0 would be NaN; a NaN comes by the other factor
     if constexpr (BYTES > 2) {
         return 0.5f * bounded * erfcf(x * -0.70710678118654752f);
     } else {
@@ -228,7 +228,7 @@ template <int BYTES> K_INLINE float k_gelu(float x) {
         p = fmaf(w, p, 0.22442623f);
         p = fmaf(w, p, -0.43696308f);
         p = fmaf(w, p, -1.81312978f);
-        const float tail = t * k_exp2_near(fmaf(size * size, -0.72134752f, w * p));
+        const float tail = t * k_exp2_near(fmaf(x * x, -0.72134752f, w * p));
         return 0.5f * bounded * (x < 0 ? tail : 2.0f - tail);
     }
 }
