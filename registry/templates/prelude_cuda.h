@@ -444,9 +444,8 @@ template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I> struc
     __device__ __forceinline__ bool full(I v) const {
         return WHOLE ? has(v) : v * VEC >= lead && v * VEC + VEC <= end;
     }
-    // Of a vector that the row has, the j-th element.
     __device__ __forceinline__ bool holds(I v, int j) const {
-        return WHOLE || (v * VEC + j >= lead && v * VEC + j < end);
+        return WHOLE ? has(v) : v * VEC + j >= lead && v * VEC + j < end;
     }
     // Vector v of an array like this one; `other` where it reaches outside.
     template <bool ONCE, typename T>
@@ -482,8 +481,8 @@ template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I> struc
 
 //@ k_kept
 // A thread's share of a row, read once and kept, or read again each time: each(visit) calls visit(v, values, i) for its
-// vectors v that the row has; the i-th is kept in registers. X says how an element is stored and read; `other` stands
-// for what is outside the row.
+// vectors v, the last ones perhaps outside the row; the i-th that is kept in registers. X says how an element is stored
+// and read; `other` stands for what is outside the row.
 template <int KEEP, int ITEMS, typename X, typename ROW> struct k_kept;
 
 // In registers, at most ITEMS vectors; what visit writes into them stays.
@@ -505,8 +504,7 @@ template <int ITEMS, typename X, typename ROW> struct k_kept<0, ITEMS, X, ROW> {
     }
     template <typename F> __device__ __forceinline__ void each(F visit) {
 #pragma unroll
-        for (int i = 0; i < ITEMS; i++)
-            if (row.has(row.lane + i * ROW::STRIDE)) visit(row.lane + i * ROW::STRIDE, at[i], i);
+        for (int i = 0; i < ITEMS; i++) visit(row.lane + i * ROW::STRIDE, at[i], i);
     }
 };
 
@@ -568,7 +566,7 @@ template <int ITEMS, typename X, typename ROW> struct k_kept<2, ITEMS, X, ROW> {
                 typename X::real values[ROW::VEC];
 #pragma unroll
                 for (int j = 0; j < ROW::VEC; j++) values[j] = X::from(raw[i].at[j]);
-                if (row.has(v + i * ROW::STRIDE)) visit(v + i * ROW::STRIDE, values, 0);
+                visit(v + i * ROW::STRIDE, values, 0);
             }
         }
     }
