@@ -41,7 +41,7 @@ static void report_progress(void *context, uint32_t finished, uint32_t total, do
 }
 
 /* Trials and minimum by effort: command-line.md. */
-bool tuning_options(KfProgram *program, const KfTuneOptions *in, const Template *template,
+bool tuning_options(KfProgram *program, const KfTuneOptions *in, const TuneProblem *problem,
                     Arena *arena, TuneOptions *out) {
     KfSession *session = program->session;
     static const uint32_t trials[] = {64, 16, 0}, minimum[] = {30, 8, UINT32_MAX};
@@ -69,9 +69,9 @@ bool tuning_options(KfProgram *program, const KfTuneOptions *in, const Template 
         return false;
     }
     if (in->point) {
-        Point *only = arena_new(arena, Point), base = space_fallback(&template->space);
+        Point *only = arena_new(arena, Point);
         const char *why;
-        if (!point_parse(&template->space, in->point, &base, arena, only, &why))
+        if (!tune_find(arena, problem, in->point, &out->only_kernel, only, &why))
             return session_say(session, KF_USAGE, "%s", why), false;
         out->only = only;
         out->retune = true;
