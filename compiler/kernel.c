@@ -19,8 +19,8 @@ static bool is_template(const char *path, const char *language) {
 static const Template *parse_embedded(Arena *arena, const Embed *file, const char *language) {
     Diags diags = {.arena = arena};
     const char *name = strrchr(file->path, '/') + 1;
-    const Template *template = template_parse(
-        arena, source_new(arena, name, file->text, file->length), language, &diags);
+    const Template *template =
+        template_parse(arena, source_new(arena, name, file->text, file->length), language, &diags);
     if (template) return template;
     Text message = {0};
     diags_print(&message, &diags);

@@ -32,8 +32,7 @@ typedef struct Sizes {
 static bool bind(Sizes *sizes, const char *name, int64_t value) {
     if (*name >= '0' && *name <= '9') return strtoll(name, NULL, 10) == value;
     for (uint32_t i = 0; i < sizes->list.count; i++)
-        if (strcmp(sizes->list.data[i].name, name) == 0)
-            return sizes->list.data[i].value == value;
+        if (strcmp(sizes->list.data[i].name, name) == 0) return sizes->list.data[i].value == value;
     array_push(sizes->arena, &sizes->list, (Binding){name, value});
     return true;
 }
@@ -176,9 +175,8 @@ static const Ir *lower_template(Arena *arena, const Template *template, const Re
                                .has_shape = true,
                                .has_dtype = true,
                                .type = ir->inputs.data[order[i]].type};
-    LowerOptions options = {.plain = {.dtype = DT_F32},
-                            .inputs = specs,
-                            .input_count = template->inputs.count};
+    LowerOptions options = {
+        .plain = {.dtype = DT_F32}, .inputs = specs, .input_count = template->inputs.count};
     const Ir *lowered = lower(arena, template->computes, registry, &options, &diags);
     return lowered ? simplify(arena, lowered, true) : NULL;
 }
@@ -252,9 +250,8 @@ static const Match *try_order(Arena *arena, const Template *template, const Regi
     if (!find_types(arena, match, ir) || !bind_inputs(&sizes, template, ir, order)) return NULL;
     const Ir *pattern = lower_template(arena, template, registry, ir, order);
     if (!pattern || !(match->outputs = output_order(arena, template, pattern))) return NULL;
-    Comparison c = {.pattern = pattern,
-                    .program = ir,
-                    .order = pattern_order(arena, template, pattern, order)};
+    Comparison c = {
+        .pattern = pattern, .program = ir, .order = pattern_order(arena, template, pattern, order)};
     if (!same_outputs(&c) || !bind_outputs(&sizes, template, ir, match->outputs) ||
         !find_output_types(match, ir))
         return NULL;
@@ -305,8 +302,8 @@ static bool next_order(uint32_t *order, uint32_t count) {
 const Match *match_template(Arena *arena, const Template *template, const Registry *registry,
                             const Ir *ir) {
     uint32_t count = template->inputs.count, order[INPUTS_MAX];
-    if (!template->computes || count > INPUTS_MAX ||
-        ir->outputs.count != template->outputs.count || !find_inputs(ir, count, order))
+    if (!template->computes || count > INPUTS_MAX || ir->outputs.count != template->outputs.count ||
+        !find_inputs(ir, count, order))
         return NULL;
     do {
         uint32_t *copy = arena_array(arena, uint32_t, count + 1);
@@ -359,12 +356,12 @@ const Bound *match_bound(Arena *arena, const Match *match, const Ir *ir) {
     for (uint32_t i = 0; i < sizes.list.count && i < RANK_MAX; i++)
         bound->extent[bound->rank++] = sizes.list.data[i].value;
     for (uint32_t i = 0; i < template->inputs.count; i++)
-        add_tensor(arena, bound, &template->inputs.data[i],
-                   &ir->inputs.data[match->inputs[i]].type, match->inputs[i], false);
+        add_tensor(arena, bound, &template->inputs.data[i], &ir->inputs.data[match->inputs[i]].type,
+                   match->inputs[i], false);
     for (uint32_t i = 0; i < template->outputs.count; i++)
         add_tensor(arena, bound, &template->outputs.data[i],
-                   &ir->outputs.data[match->outputs[i]].type,
-                   ir->inputs.count + match->outputs[i], true);
+                   &ir->outputs.data[match->outputs[i]].type, ir->inputs.count + match->outputs[i],
+                   true);
     mark_full(bound);
     bind_element_sizes(&sizes, bound);
     bound->sizes = (Bindings){sizes.list.data, sizes.list.count};
