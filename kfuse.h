@@ -106,6 +106,7 @@ typedef struct KfTuneOptions {
     bool hot;          /* time on one set of buffers that stays in the cache */
     bool exact;        /* key results by the very shape, not by its bucket */
     bool retune;       /* ignore stored results */
+    bool no_tune;      /* a stored point of the bucket, or the analytic default: no search */
     const char *point; /* "VEC=4,BLOCK=256": only this one */
 } KfTuneOptions;
 

@@ -54,7 +54,8 @@ bool tuning_options(KfProgram *program, const KfTuneOptions *in, const TuneProbl
                          .seed = in->seed,
                          .jobs = in->jobs,
                          .hot = in->hot,
-                         .retune = in->retune,
+                         .retune = in->retune && !in->no_tune,
+                         .search = !in->no_tune,
                          .interrupt = &session->interrupt,
                          .progress = report_progress,
                          .context = session};
@@ -269,7 +270,7 @@ KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *whole, Part *parts, 
     report->took = tuning_clock() - began;
     report->date = (int64_t)time(NULL);
     store_fields(kernel, report);
-    if (status == KF_OK && !options->only) keep_answer(kernel->arena, parts, count, report);
+    if (status == KF_OK && !options->only && options->search) keep_answer(kernel->arena, parts, count, report);
     return status;
 }
 

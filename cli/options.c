@@ -187,6 +187,7 @@ static bool stage(Parse *p, KfStage value) {
 FLAG(hot, (p->options->tune.hot = true))
 FLAG(exact, (p->options->tune.exact = true))
 FLAG(retune, (p->options->tune.retune = true))
+FLAG(no_tune, (p->options->tune.no_tune = true))
 FLAG(round, (p->options->round_each_op = true))
 FLAG(json, (p->options->json = true))
 FLAG(quiet, (p->options->quiet = true))
@@ -225,6 +226,8 @@ static const Option table[] = {
     {"--hot", NULL, "time on buffers that stay in the cache", take_hot},
     {"--exact", NULL, "key results by the very shape, not by its bucket", take_exact},
     {"--retune", NULL, "ignore stored results", take_retune},
+    {"--no-tune", NULL, "a stored point of this bucket, or the analytic default: no search",
+     take_no_tune},
     {"--point", "KNOB=V,…", "only this candidate: VEC=4,BLOCK=256", take_point},
     {"--ast", NULL, "dump: the syntax tree", take_ast},
     {"--ir", NULL, "dump: values in SSA form", take_ir},

@@ -99,7 +99,8 @@ static const char *rivals_text(Arena *arena, const TuneProblem *problem, const T
         const Candidate *c = &tuned->candidates.data[rival->best];
         if (c->kernel == tuned->candidates.data[tuned->winner].kernel) continue;
         text_printf(&text, "%s%s %.3f (%.3f to %.3f)", text.length ? ", " : "",
-                    problem->kernels[i].kernel.name, rival->ratio, rival->low, rival->high);
+                    problem->kernels[i].kernel.name, rival->pair.ratio, rival->pair.low,
+                    rival->pair.high);
     }
     return keep(arena, &text);
 }
@@ -150,6 +151,7 @@ void summary_join(Arena *arena, Report *into, const Report *part) {
     into->inputs = into->inputs > part->inputs ? into->inputs : part->inputs;
     into->outputs += part->outputs;
     into->bytes += part->bytes;
+    into->operations += part->operations;
     into->winner = arena_printf(arena, "%s | %s", into->winner, part->winner);
     if (part->registers > into->registers) into->registers = part->registers;
     if (part->spills > into->spills) into->spills = part->spills;
@@ -157,6 +159,7 @@ void summary_join(Arena *arena, Report *into, const Report *part) {
     into->took_compile += part->took_compile;
     into->took_check += part->took_check;
     into->took_measure += part->took_measure;
+    into->rivals = "";
     into->tie = ""; /* of one part alone it says nothing about the whole */
     into->roof = (double)NAN;
 }

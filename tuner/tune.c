@@ -110,7 +110,7 @@ static void open_searches(Tuning *t) {
         left -= t->searches[i].left < left ? t->searches[i].left : left;
         t->total += t->searches[i].left;
     }
-    if (t->options->only) t->total = 1;
+    if (t->options->only || !t->options->search) t->total = 1;
 }
 
 /* Compile workers: those asked for; else what the machine has, less a CPU for the bench that works
@@ -140,8 +140,10 @@ static bool open_workers(Tuning *t, Why *why) {
 static void first_units(Tuning *t) {
     if (t->options->only)
         tuning_ask_only(t);
-    else
+    else if (t->options->search)
         tuning_ask(t);
+    else
+        tuning_ask_default(t);
     tuning_submit(t);
 }
 

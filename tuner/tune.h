@@ -9,6 +9,7 @@
 #include "compiler/gate.h"
 #include "compiler/kernel.h"
 #include "tuner/bench.h"
+#include "tuner/pair.h"
 #include "tuner/pool.h"
 #include "tuner/store.h"
 #include "tuner/strategy.h"
@@ -22,6 +23,7 @@ typedef struct TuneOptions {
     uint64_t seed;
     int jobs;
     bool hot, retune;
+    bool search;       /* else: what the store has for the bucket, or the analytic default */
     const Point *only; /* just this one, or NULL */
     uint32_t only_kernel;
     volatile sig_atomic_t *interrupt;
@@ -76,11 +78,10 @@ typedef struct Candidate {
     int32_t twin_of; /* same machine code and launch as that candidate, or -1 */
 } Candidate;
 
-/* The best of a kernel beside the winner: the median of the paired ratio of its time to the
- * winner's, and that median's 95 % interval. 0: not measured in pairs. */
+/* The best of a kernel beside the winner. */
 typedef struct Rival {
     int32_t best; /* candidate, or -1: none is right */
-    double ratio, low, high;
+    Pair pair;    /* its time over the winner's */
 } Rival;
 
 typedef struct Tuned {

@@ -73,6 +73,10 @@ void tuning_ask(Tuning *t) {
     }
 }
 
+void tuning_ask_default(Tuning *t) {
+    ask_unit(t, 0, 1);
+}
+
 void tuning_ask_only(Tuning *t) {
     Unit unit = {0};
     if (add_candidate(t, t->options->only_kernel, t->options->only))
@@ -113,9 +117,11 @@ void tuning_revive(Tuning *t, uint32_t index) {
     submit_unit(t, t->units.count - 1);
 }
 
+/* Without a search there is nothing to compare. */
 static void companion_units(Tuning *t) {
     for (uint32_t i = 0; i < t->problem->companion_count; i++) {
         t->companion_missing[i] = t->problem->companions[i].source_count;
+        if (!t->options->search) continue;
         for (uint32_t m = 0; m < t->problem->companions[i].source_count; m++)
             array_push(t->arena, &t->units, (Unit){.companion = i, .module = m});
     }

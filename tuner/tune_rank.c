@@ -29,26 +29,6 @@ Candidate **tuning_right(Tuning *t, uint32_t *count) {
     return list;
 }
 
-/* Median of b/a over paired samples and its 95 % interval (order statistics; normal approximation of
- * the binomial: ranks n/2 ± 0.98 sqrt(n)). */
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-static Rival paired_ratio(const Result *a, const Result *b) {
-    double ratios[RESULT_SAMPLES];
-    uint32_t n = a->sample_count < b->sample_count ? a->sample_count : b->sample_count;
-    if (n < 5) return (Rival){.ratio = b->time / a->time, .high = INFINITY};
-    for (uint32_t i = 0; i < n; i++) ratios[i] = (double)b->samples[i] / (double)a->samples[i];
-    qsort(ratios, n, sizeof *ratios, by_value);
-    double reach = 0.98 * sqrt((double)n);
-    int32_t low = (int32_t)floor(n / 2.0 - reach), high = (int32_t)ceil(n / 2.0 + reach);
-    low = low < 0 ? 0 : low;
-    high = high >= (int32_t)n ? (int32_t)n - 1 : high;
-    return (Rival){.ratio = ratios[n / 2], .low = ratios[low], .high = ratios[high]};
-}
-
 /* Finalists in order of preference: the analytic default, then the order in which they were asked
  * for. The fastest wins unless one before it is inside the noise of the pair: a fixed rule, so that
  * ties do not flip. */
@@ -60,7 +40,7 @@ static void decide(Tuning *t, Candidate **finalists, uint32_t count) {
     t->tuned->tie = -1;
     for (uint32_t i = 0; i < count; i++) {
         if (i == best) continue;
-        Rival pair = paired_ratio(&finalists[best]->result, &finalists[i]->result);
+        Pair pair = pair_ratio(&finalists[best]->result, &finalists[i]->result);
         if (pair.ratio - 1 > (pair.high - pair.low) / 2 && pair.ratio > 1.002) continue;
         bool preferred = finalists[i] < finalists[chosen];
         Candidate *second = preferred ? finalists[chosen] : finalists[i];
@@ -142,8 +122,7 @@ static void pair_rivals(Tuning *t, Candidate *const *finalists, uint32_t count) 
         Rival *rival = &t->tuned->rivals[c->kernel];
         int32_t index = (int32_t)(c - t->tuned->candidates.data);
         if (c->kernel == winner->kernel ? c != winner : rival->best >= 0) continue;
-        *rival = paired_ratio(&winner->result, &c->result);
-        rival->best = index;
+        *rival = (Rival){index, pair_ratio(&winner->result, &c->result)};
     }
 }
 

@@ -72,18 +72,19 @@ bool tune_searched(const TuneProblem *problem, const TuneOptions *options) {
  * asked for: the next run of the same line is answered. */
 static void keep_searched(const Tuning *t) {
     bool everything = t->options->trials == 0 || t->tuned->stopped == TUNE_AT_ROOF;
-    if (t->options->only || t->tuned->from_store || tuning_interrupted(t)) return;
+    if (t->options->only || !t->options->search || t->tuned->from_store || tuning_interrupted(t))
+        return;
     store_put_figure(t->problem->store, searched_name(t->arena, t->problem), everything);
 }
 
 bool tuning_load(Tuning *t) {
     bool may = !t->options->retune && !t->options->only;
-    bool all = may && tune_searched(t->problem, t->options);
+    bool all = may && (!t->options->search || tune_searched(t->problem, t->options));
     if (may)
         t->trials = store_trials(t->problem->store, &t->problem->key, t->arena, &t->trial_count);
     all = all && candidate_from_store(t);
     for (uint32_t i = 0; all && i < t->problem->companion_count; i++)
-        all = companion_from_store(t, i);
+        all = companion_from_store(t, i) || !t->options->search;
     if (all) {
         t->total = 1;
         t->tuned->from_store = true;
