@@ -88,8 +88,7 @@ static void expect_exact(Rig *rig, const Small *small, size_t type, int64_t wron
     Arena *arena = arena_open();
     Mounted mounted;
     Why why = {""};
-    Binary binary =
-        compile(arena, &rig->setup.identity, kernel_source(arena, small, type, wrong));
+    Binary binary = compile(arena, &rig->setup.identity, kernel_source(arena, small, type, wrong));
     Run *run = run_of(arena, rig->ir, 1);
     assert_int_equal(mount_run(rig, &mounted, run, &binary, 1, &why), OUTCOME_OK);
     Outcome outcome = judge_exact(rig, &mounted, &why);
@@ -132,8 +131,8 @@ static void exact_sees_one_element(void **unused) {
 /* What is no product of two inputs, or may wrap, has no exact second set. */
 static void others_are_no_products(void **unused) {
     static const char *const cases[][2] = {
-        {"out = x @ y + 1", "x=8x8 y=8x8"},    {"out = x @ (y * 2)", "x=8x8 y=8x8"},
-        {"out = x + y", "x=8x8 y=8x8"},        {"out = x @ y", ":u8 x=8x8 y=8x8"},
+        {"out = x @ y + 1", "x=8x8 y=8x8"}, {"out = x @ (y * 2)", "x=8x8 y=8x8"},
+        {"out = x + y", "x=8x8 y=8x8"},     {"out = x @ y", ":u8 x=8x8 y=8x8"},
         {"out = x @ y", "x=8x8 y=8x8/0/1"},
     };
     (void)unused;
@@ -173,26 +172,26 @@ static void deep_products_are_thinned_out(void **unused) {
 
 enum { M = 2048, N = 2048, K = 520 }; /* past 2^31 multiplications */
 
-#define REAL(depth, wrong)                                                                        \
-    "#include <stdint.h>\n"                                                                       \
-    "enum { M = 2048, N = 2048, K = 520 };\n"                                                     \
-    "static void tile(const float *a, const float *b, float *restrict out) {\n"                   \
-    "    for (int64_t j = 0; j < 4 * N; j++) out[j] = 0;\n"                                       \
-    "    for (int64_t n = 0; n < K; n++) {\n"                                                     \
-    "        int64_t k = " depth ";\n"                                                            \
-    "        if (k < 0) continue;\n"                                                              \
-    "        for (int64_t j = 0; j < N; j++) {\n"                                                 \
-    "            float y = b[k * N + j];\n"                                                       \
-    "            out[j] += a[k] * y;\n"                                                           \
-    "            out[N + j] += a[K + k] * y;\n"                                                   \
-    "            out[2 * N + j] += a[2 * K + k] * y;\n"                                           \
-    "            out[3 * N + j] += a[3 * K + k] * y;\n"                                           \
-    "        }\n    }\n}\n"                                                                       \
-    "void k(void *const *args, int64_t part, int64_t parts) {\n"                                  \
-    "    const float *a = *(float **)args[0], *b = *(float **)args[1];\n"                         \
-    "    float *out = *(float **)args[2];\n"                                                      \
+#define REAL(depth, wrong)                                                                         \
+    "#include <stdint.h>\n"                                                                        \
+    "enum { M = 2048, N = 2048, K = 520 };\n"                                                      \
+    "static void tile(const float *a, const float *b, float *restrict out) {\n"                    \
+    "    for (int64_t j = 0; j < 4 * N; j++) out[j] = 0;\n"                                        \
+    "    for (int64_t n = 0; n < K; n++) {\n"                                                      \
+    "        int64_t k = " depth ";\n"                                                             \
+    "        if (k < 0) continue;\n"                                                               \
+    "        for (int64_t j = 0; j < N; j++) {\n"                                                  \
+    "            float y = b[k * N + j];\n"                                                        \
+    "            out[j] += a[k] * y;\n"                                                            \
+    "            out[N + j] += a[K + k] * y;\n"                                                    \
+    "            out[2 * N + j] += a[2 * K + k] * y;\n"                                            \
+    "            out[3 * N + j] += a[3 * K + k] * y;\n"                                            \
+    "        }\n    }\n}\n"                                                                        \
+    "void k(void *const *args, int64_t part, int64_t parts) {\n"                                   \
+    "    const float *a = *(float **)args[0], *b = *(float **)args[1];\n"                          \
+    "    float *out = *(float **)args[2];\n"                                                       \
     "    for (int64_t i = M / 4 * part / parts * 4; i < M / 4 * (part + 1) / parts * 4; i += 4)\n" \
-    "        tile(a + i * K, b, out + i * N);\n"                                                  \
+    "        tile(a + i * K, b, out + i * N);\n"                                                   \
     "    if (part == parts - 1) { " wrong "; }\n}\n"
 
 static Result judge(Arena *arena, Bench *bench, const DeviceIdentity *identity, const Ir *ir,
