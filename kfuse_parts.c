@@ -51,16 +51,14 @@ StoreKey parts_key(Arena *arena, const Part *parts, uint32_t count) {
 bool parts_stored(Arena *arena, const Part *part, const char *winner, Run *run, Binary *binary) {
     const TuneProblem *problem = &part->problem;
     const char *why;
-    Text label = {0};
-    Point point = space_fallback(&problem->template->space);
-    if (!point_parse(&problem->template->space, winner, &point, arena, &point, &why)) return false;
-    point_print(&label, &problem->template->space, &point, ",");
-    bool ok =
-        store_binary(problem->store, &problem->key, text_string(&label), arena, &binary->bytes,
-                     &binary->size) &&
-        tune_run(arena, problem->template, problem->plans[0], &point, problem->identity, run, &why);
-    text_free(&label);
-    return ok;
+    uint32_t kernel;
+    Point point;
+    if (!tune_find(arena, problem, winner, &kernel, &point, &why)) return false;
+    const TuneKernel *k = &problem->kernels[kernel];
+    const char *label = tune_label(arena, problem, kernel, &point, ",");
+    return store_binary(problem->store, &problem->key, label, arena, &binary->bytes,
+                        &binary->size) &&
+           tune_run(arena, k->kernel.template, k->bounds[0], &point, problem->identity, run, &why);
 }
 
 /* The winner of part `index` in "VEC=4 BLOCK=256 | VEC=2 …". */

@@ -156,6 +156,7 @@ static void read_tensor(Reader *reader, const Line *line) {
     TemplateTensor tensor = {.name = line->said->name};
     if (find_tensor(template, tensor.name))
         complain(reader, line->said->mark, NULL, "two tensors are called '%s'", tensor.name);
+    add_name(reader, arena_printf(reader->arena, "bytes_%s", tensor.name));
     read_dims(reader, line, &tensor);
     read_types(reader, line, &tensor);
     if (line->said->kind == DIRECTIVE_INPUT)
@@ -406,6 +407,7 @@ void template_instantiate(Text *out, const Template *template, const Point *poin
                 *suffix ? "#define KF_ENTRY(name) name##%s\n" : "#define KF_ENTRY(name) name\n",
                 suffix);
     if (strstr(source->text, "KF_CAT") || strstr(source->text, "KF_STR")) text_add(out, pasting);
+    if (template->prologue) text_add(out, template->prologue);
     add_line_directive(out, source->name);
     text_add_bytes(out, source->text, source->length);
     if (source->length && source->text[source->length - 1] != '\n') text_add(out, "\n");

@@ -31,6 +31,7 @@ typedef struct Template {
     const char *name;     /* `kernel` line */
     const char *language; /* "cuda" or "c" */
     const Source *source; /* whole text, header included */
+    const char *prologue; /* what an instance has between the knobs and the source, or NULL */
     const Ast *computes;  /* NULL in generated ones */
     ARRAY(TemplateTensor) inputs;
     ARRAY(TemplateTensor) outputs;
@@ -43,15 +44,16 @@ typedef struct Template {
 } Template;
 
 /* Reads the header (//! lines, in any order) of `source`. NULL after a diagnostic (caret into the
- * file). Expressions may read knobs, sizes (dimensions, and args that are no tensors), `sms` and
- * `cpus`. A knob's first value is its fallback. A `launch` line's fields are grid, block, cluster,
+ * file). Expressions may read knobs, sizes (dimensions, and args that are no tensors), bytes_x (the
+ * element size of tensor x), `sms` and `cpus`. A knob's first value is its fallback. A `launch` line's fields are grid, block, cluster,
  * shared, and `twin = NAME`; without a name its entry is the kernel's. A tensor's types may be
  * `like NAME`. A knob's key inside a longer word, where no macro reaches, is an error; inside a
  * string, a warning. */
 const Template *template_parse(Arena *arena, const Source *source, const char *language,
                                Diags *diags);
 
-/* The compilable text of one point: `#define __VEC__ 4` lines, then the source behind a #line, then
+/* The compilable text of one point: `#define __VEC__ 4` lines, the prologue, the source behind a
+ * #line, then
  * #undef lines, so that several points can share a translation unit. KF_ENTRY(name) is name with
  * `suffix`; KF_CAT(a, b) and KF_STR(a) paste and quote what macros stand for. */
 void template_instantiate(Text *out, const Template *template, const Point *point,
