@@ -12,24 +12,34 @@ enum { SEED = 7, RUN_LIMIT = 60 };
 
 /* --- compiling */
 
+typedef struct Units {
+    ARRAY(Unit *) list;
+} Units;
+
 static void compile_one(void *context, int64_t part) {
-    Subject *subject = &((Subjects *)context)->list.data[part];
-    const CompileUnit unit = {subject->source, subject->label, false};
+    Unit *unit = ((Units *)context)->list.data[part];
+    const CompileUnit text = {unit->source, unit->label, false};
     DeviceIdentity identity = {0};
-    if (device_shim.compile(&unit, &identity, &subject->binary, &subject->why) != OUTCOME_OK)
-        text_free(&subject->binary);
+    if (device_shim.compile(&text, &identity, &unit->binary, &unit->why) != OUTCOME_OK)
+        text_free(&unit->binary);
 }
 
 bool judge_compile(Subjects *subjects, Why *why) {
+    Arena *arena = arena_open();
     Team *team = team_open(parallel_cpus());
-    team_run(team, subjects->list.count, compile_one, subjects);
+    Units units = {0};
+    bool good = true;
+    for (uint32_t i = 0; i < subjects->list.count; i++)
+        for (uint32_t u = 0; u < subjects->list.data[i].units.count; u++)
+            array_push(arena, &units.list, &subjects->list.data[i].units.data[u]);
+    team_run(team, units.list.count, compile_one, &units);
+    for (uint32_t i = 0; i < units.list.count && good; i++)
+        if (units.list.data[i]->binary.length == 0)
+            good = why_set(why, "%.100s: %.400s", units.list.data[i]->label,
+                           units.list.data[i]->why.text);
     team_close(team);
-    for (uint32_t i = 0; i < subjects->list.count; i++) {
-        const Subject *subject = &subjects->list.data[i];
-        if (subject->binary.length == 0)
-            return why_set(why, "%s: %.400s", subject->label, subject->why.text);
-    }
-    return true;
+    arena_close(arena);
+    return good;
 }
 
 /* --- what kernels may touch */
@@ -66,7 +76,8 @@ static void fence(const Rig *rig) {
 /* --- judging */
 
 static bool judge_trial(Rig *rig, const Subject *subject, const Trial *trial, Why *why) {
-    const Binary binary = {subject->binary.data, subject->binary.length};
+    const Unit *unit = &subject->units.data[trial->unit];
+    const Binary binary = {unit->binary.data, unit->binary.length};
     const BenchJob job = {
         .label = trial->label, .edge_runs = trial->edge_runs, .edge_count = subject->edge_count};
     Check check = check_none();
@@ -109,7 +120,8 @@ bool judge_all(Subjects *subjects, JudgeCounts *counts, Why *why) {
     for (uint32_t i = 0; i < subjects->list.count; i++) {
         Subject *subject = &subjects->list.data[i];
         if (good && (good = judge_one(subject, why))) count(subject, counts);
-        text_free(&subject->binary);
+        for (uint32_t u = 0; u < subject->units.count; u++)
+            text_free(&subject->units.data[u].binary);
     }
     return good;
 }

@@ -7,12 +7,10 @@
 #include <cmocka.h>
 
 #include "planned.h"
-#include "compiler/gate.h"
 #include "tests/shim/device_shim.h"
 #include "tests/shim/judge.h"
-#include "tuner/tune.h"
 
-enum { POINTS = 3, POINTS_MAX = 4096 };
+enum { POINTS = 3 };
 
 static int find_compiler(void **state) {
     Why why;
@@ -59,59 +57,15 @@ static const char *inputs_of(Arena *arena, const char *inputs, const Program *na
     return result;
 }
 
-static const Run *edge_runs(Arena *arena, const Template *template, const Plan *like,
-                            const Point *point, const DeviceIdentity *identity, uint32_t *count) {
-    const Ir *const *shapes = gate_shapes(arena, like->ir, count);
-    Run *runs = arena_array(arena, Run, *count);
-    for (uint32_t i = 0; i < *count; i++) {
-        const Plan *at = plan_like(arena, like, shapes[i]);
-        const char *why;
-        assert_non_null(at);
-        if (!tune_run(arena, template, at, point, identity, &runs[i], &why))
-            runs[i].launches.count = 0;
-    }
-    return runs;
-}
-
-static void add_trial(Arena *arena, Subject *subject, const Template *template, const Plan *plan,
-                      const Point *point, const DeviceIdentity *identity) {
-    const char *why = "", *suffix = tune_suffix(arena, &template->space, point);
-    Trial trial = {.label = suffix + 2};
-    if (!tune_run(arena, template, plan, point, identity, &trial.run, &why))
-        fail_msg("%s: %s", suffix, why);
-    trial.edge_runs = edge_runs(arena, template, plan, point, identity, &subject->edge_count);
-    array_push(arena, &subject->trials, trial);
-}
-
-/* The default and a sample of the others, or all. */
-static void add_points(Arena *arena, Subject *subject, const Template *template, const Plan *plan,
-                       const DeviceIdentity *identity) {
-    Text source = {0};
-    uint64_t *indices;
-    const Space *space = &template->space;
-    uint32_t limit = getenv("KF_CHECK_ALL") ? POINTS_MAX : POINTS;
-    uint32_t count = space_allowed(space, tune_bindings(arena, plan, identity), false, arena, limit,
-                                   11, &indices);
-    Point fallback = space_fallback(space);
-    for (uint32_t i = 0; i <= count; i++) {
-        Point point = i == 0 ? fallback : space_point(space, indices[i - 1]);
-        if (i > 0 && indices[i - 1] == space_index(space, &fallback)) continue;
-        template_instantiate(&source, template, &point, tune_suffix(arena, space, &point));
-        add_trial(arena, subject, template, plan, &point, identity);
-    }
-    subject->source = arena_copy(arena, text_string(&source), source.length);
-    text_free(&source);
-}
-
-static Subject subject_of(Arena *arena, const char *text, const char *inputs, DType dtype,
-                          const DeviceIdentity *identity) {
-    Program plain = program_make(arena, text, inputs);
-    Program program = program_make(arena, text, inputs_of(arena, inputs, &plain, dtype));
-    const Plan *plan = program_plan(&program);
-    Subject subject = {.label = arena_printf(arena, "%s %s", text, dtype_name(dtype)),
-                       .ir = program.ir};
-    add_points(arena, &subject, emit_cuda(arena, plan), plan, identity);
-    return subject;
+static void add_program(Arena *arena, Subjects *subjects, const char *const program[2],
+                        DType dtype) {
+    Program plain = program_make(arena, program[0], program[1]);
+    Program p = program_make(arena, program[0], inputs_of(arena, program[1], &plain, dtype));
+    const Library *library = library_open(arena, "cuda", p.registry);
+    Kernels kernels = kernels_find(arena, library, p.ir);
+    assert_non_null(kernels.list.data[0].plan); /* the generated one comes first */
+    subject_add(arena, subjects, arena_printf(arena, "%s %s", program[0], dtype_name(dtype)), p.ir,
+                &kernels.list.data[0], getenv("KF_CHECK_ALL") ? 1000 : POINTS, dtype);
 }
 
 static void programs_are_right(void **state) {
@@ -119,14 +73,11 @@ static void programs_are_right(void **state) {
     Arena *arena = arena_open();
     Subjects subjects = {0};
     JudgeCounts counts = {0};
-    DeviceIdentity identity;
     Why why = {""};
     (void)state;
-    device_shim.identify(0, true, &identity, &why);
     for (size_t p = 0; p < sizeof programs / sizeof *programs; p++)
         for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
-            array_push(arena, &subjects.list,
-                       subject_of(arena, programs[p][0], programs[p][1], dtypes[d], &identity));
+            add_program(arena, &subjects, programs[p], dtypes[d]);
     if (!judge_compile(&subjects, &why) || !judge_all(&subjects, &counts, &why))
         fail_msg("%s", why.text);
     printf("shim: %u fused programs, %u points, %u edges\n", counts.programs, counts.points,
