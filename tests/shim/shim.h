@@ -7,7 +7,7 @@
  * what a kernel may touch, or a vector that is not aligned, ends the launch with a message. */
 #ifndef SHIM_H
 #define SHIM_H
-/* clang-format off: tables of one-line functions */
+/* clang-format off */ /* tables of one-line functions */
 
 #include "block.h"
 
