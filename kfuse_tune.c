@@ -270,7 +270,8 @@ KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *whole, Part *parts, 
     report->took = tuning_clock() - began;
     report->date = (int64_t)time(NULL);
     store_fields(kernel, report);
-    if (status == KF_OK && !options->only && options->search) keep_answer(kernel->arena, parts, count, report);
+    if (status == KF_OK && !options->only && options->search)
+        keep_answer(kernel->arena, parts, count, report);
     return status;
 }
 

@@ -55,7 +55,7 @@ bool tuning_run(Tuning *t, const Candidate *c, uint32_t shape, Run *run, const c
 void tuning_ask(Tuning *t);      /* asks for all points and makes units of them */
 void tuning_ask_only(Tuning *t); /* options->only */
 void tuning_ask_default(Tuning *t);
-void tuning_submit(Tuning *t);   /* companions' units too; all to the pool */
+void tuning_submit(Tuning *t); /* companions' units too; all to the pool */
 /* One whose result is known from an interrupted run gets its binary after all, and is measured
  * again. */
 void tuning_revive(Tuning *t, uint32_t candidate);
