@@ -136,6 +136,8 @@ KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *in) {
     if (!build_problems(kernel, &whole, &parts, chain, &how, &why))
         return session_say(session, KF_NO_KERNEL, "%s", why.text);
     Part *list = parts.list.data;
+    kernel->parts = list;
+    kernel->part_count = parts.list.count;
     if (!tuning_options(program, in, &list[0].problem, arena, &options)) return KF_USAGE;
     if (!options.retune && tuning_answer(kernel, list, parts.list.count, &options, began))
         return KF_OK;

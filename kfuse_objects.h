@@ -39,6 +39,8 @@ struct KfKernel {
     Arena *arena;
     const Device *device;
     int index;
+    const struct Part *parts;
+    uint32_t part_count;
     const Run *run;
     const Binary *binaries;
     uint32_t binary_count;

@@ -35,6 +35,10 @@ typedef struct Gate {
 /* The edges' programs alone, in the order of Gate.edges, without data: what the parent binds its
  * kernels to. */
 const Ir *const *gate_shapes(Arena *arena, const Ir *ir, uint32_t *count);
+/* The same program at other extents: `extent` gives each of its axes, counted from the innermost, a
+ * new one. Arrays stay broadcast, packed and strided as they were. */
+const Ir *gate_reshape(Arena *arena, const Ir *ir,
+                       int64_t (*extent)(void *context, uint32_t axis, int64_t old), void *context);
 /* Shapes keep what the kernel was specialised on: which axes are broadcast, collapsed rank,
  * strides' class. Cases: all pairs of special values over the inputs, sizes 0, 1, 2, 3, 5, 7, 8±1,
  * 16±1, 127, 1023, 1025, odd rows, misaligned; where something sums up, small whole numbers (exact

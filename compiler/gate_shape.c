@@ -224,6 +224,29 @@ static const Ir *reshape(Arena *arena, const Ir *ir, const Axes *axes, const int
     return copy;
 }
 
+/* An axis' extent now: that of any value on it. */
+static int64_t extent_of(const Ir *ir, const Axes *axes, uint32_t axis) {
+    for (Value v = 1; v < ir->nodes.count; v++)
+        for (uint32_t i = 0; i < ir_node(ir, v)->type.rank; i++)
+            if (find(axes->root, axis_id(v, i)) == axes->ids.data[axis])
+                return ir_node(ir, v)->type.dim[i];
+    for (uint32_t o = 0; o < ir->outputs.count; o++)
+        for (uint32_t i = 0; i < ir->outputs.data[o].type.rank; i++)
+            if (find(axes->root, axis_id(output_id(ir, o), i)) == axes->ids.data[axis])
+                return ir->outputs.data[o].type.dim[i];
+    return 1;
+}
+
+const Ir *gate_reshape(Arena *arena, const Ir *ir,
+                       int64_t (*extent)(void *context, uint32_t axis, int64_t old),
+                       void *context) {
+    const Axes *axes = find_axes(arena, ir);
+    int64_t *extents = arena_array(arena, int64_t, axes->count + 1);
+    for (uint32_t i = 0; i < axes->count; i++)
+        extents[i] = extent(context, i, extent_of(ir, axes, i));
+    return reshape(arena, ir, axes, extents);
+}
+
 /* --- which extents */
 
 static void add(Arena *arena, EdgeShapes *shapes, const Ir *ir, const char *label, EdgeData data,

@@ -13,6 +13,7 @@
  * report 71), and a machine without a report gets it too. */
 static const size_t rotation_floor = (size_t)256 << 20;
 enum { SLAB_UNIT = 256, DOMAINS = 3, DOMAIN_SAMPLE = 4096, ROTATION_HOST = 384 << 20 };
+enum { DOMAIN_WORK = 1 << 25 }; /* multiplications: 25 ms */
 
 static size_t round_up(size_t size, size_t unit) {
     return (size + unit - 1) / unit * unit;
@@ -137,6 +138,17 @@ bool rig_refill(Rig *rig, uint32_t first_set, uint32_t sets, Why *why) {
     return true;
 }
 
+bool rig_fill_inputs(Rig *rig, const int *domains, Why *why) {
+    int domain = rig->domain;
+    bool good = true;
+    for (uint32_t i = 0; i < rig->input_count && good; i++) {
+        if (domains) rig->domain = domains[i];
+        good = rig->hands->fill(rig, i, rig->set0[i].data, why);
+    }
+    rig->domain = domain;
+    return good;
+}
+
 typedef struct HostFill {
     const Rig *rig;
     uint32_t slot;
@@ -201,8 +213,7 @@ static double unchecked_share(Rig *rig) {
     int64_t checked = 0, unchecked = 0;
     for (uint32_t o = 0; o < rig_output_count(rig); o++) {
         int64_t count = type_count(rig_output(rig, o)->type), index[DOMAIN_SAMPLE];
-        int64_t taken = count < DOMAIN_SAMPLE ? count : DOMAIN_SAMPLE;
-        for (int64_t i = 0; i < taken; i++) index[i] = count / taken * i;
+        int64_t taken = sample_affordable(&rig->plain, count, DOMAIN_SAMPLE, DOMAIN_WORK, index);
         if (taken == 0) continue;
         Check check = check_none();
         const Expected *expected = eval_gather(rig->plain.eval, 0, o, index, taken);
@@ -344,6 +355,18 @@ static bool prepare_nothing(Rig *rig, Why *why) {
     return rig->state != NULL;
 }
 
+static void plan_oracle(Rig *rig, Oracle *oracle, const Ir *ir) {
+    oracle->ir = ir;
+    oracle->steps = oracle_steps(rig->arena, ir);
+    oracle->values = arena_array(rig->arena, Address, oracle->steps.list.count);
+    for (uint32_t i = 0; i < oracle->steps.list.count; i++) {
+        const OracleStep *step = &oracle->steps.list.data[i];
+        bool dear = step->kind == ORACLE_PRODUCT && !step->needed;
+        if (dear && __builtin_add_overflow(oracle->work, step->work, &oracle->work))
+            oracle->work = INT64_MAX;
+    }
+}
+
 Rig *rig_open(Arena *arena, const Device *device, int index, const BenchSetup *setup, const Ir *ir,
               const Ir *rounded, Why *why) {
     Rig *rig = arena_new(arena, Rig);
@@ -353,8 +376,9 @@ Rig *rig_open(Arena *arena, const Device *device, int index, const BenchSetup *s
     rig->index = index;
     rig->setup = *setup;
     rig->hands = device->oracle ? &hands_device : &hands_host;
-    rig->ir = rig->plain.ir = ir;
-    rig->rounded.ir = rounded ? rounded : ir;
+    rig->ir = ir;
+    plan_oracle(rig, &rig->plain, ir);
+    plan_oracle(rig, &rig->rounded, rounded ? rounded : ir);
     rig->team = team_open(parallel_cpus());
     list_tensors(rig);
     if (device->imaginary ? prepare_nothing(rig, why) : prepare(rig, why)) return rig;

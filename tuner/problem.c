@@ -249,7 +249,7 @@ bool problem_companions(Arena *arena, const Eager *eager, const Library *library
 
 /* --- the key */
 
-static int64_t bucket(int64_t extent) {
+int64_t problem_bucket(int64_t extent) {
     int64_t power = 1;
     while (power < extent) power *= 2;
     return power;
@@ -262,7 +262,7 @@ static void key_kernel(Text *text, const TuneKernel *k, bool exact) {
     text_add(text, "\nbucket=");
     for (uint32_t i = 0; i < bound->rank; i++)
         text_printf(text, "%s%" PRId64, i ? "x" : "",
-                    exact ? bound->extent[i] : bucket(bound->extent[i]));
+                    exact ? bound->extent[i] : problem_bucket(bound->extent[i]));
     text_add(text, exact ? " exact\n" : "\n");
 }
 

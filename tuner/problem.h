@@ -33,6 +33,8 @@ const char *problem_space(Arena *arena, const Ir *ir);
 const char *problem_roof_text(Arena *arena, const Bound *bound);
 /* Bytes that the roof's kernel moves; 0: there is none, as for a product. */
 int64_t problem_roof_bytes(const Bound *bound);
+/* The power of two that an extent is counted for, itself included. */
+int64_t problem_bucket(int64_t extent);
 /* Multiplications and additions of all products. */
 int64_t problem_operations(const Ir *ir);
 

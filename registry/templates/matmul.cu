@@ -4,31 +4,30 @@
 //! input    b[k, n] : like a
 //! output   y[m, n] : like a
 //! args     a b y workspace m n k
-//! knob     __BM__ 128 64 32 16 8
-//! knob     __BN__ 128 256 64 32 512
-//! knob     __BK__ 16 8 32
-//! knob     __TM__ 8 4
-//! knob     __TN__ 8 16 4
+//! knob     __BM__ 64 128 32 16 8
+//! knob     __BN__ 256 128 64 32 512
+//! knob     __BK__ 8 16 32
+//! knob     __TM__ 8 16
+//! knob     __TN__ 16 8 4
 //! knob     __VEC__ 4 1 2 8
-//! knob     __STAGES__ 3 2 4
+//! knob     __STAGES__ 3 4 2
 //! knob     __SWIZZLE__ 8 1 16
-//! knob     __SPLIT__ 1 2 4 8 16 32
+//! knob     __SPLIT__ 1 2 4 8 16 32 64
 //! require  __TM__ <= __BM__ && __BN__ // __TN__ % (32 // min(4, __BM__ // __TM__)) == 0
-//! require  __VEC__ * bytes_a <= 16 && n % __VEC__ == 0 && k % __VEC__ == 0
-//! launch   grid = ceildiv(m, __BM__) * ceildiv(n, __BN__) * __SPLIT__  block = __BM__ // __TM__ * (__BN__ // __TN__)  shared = __STAGES__ * bytes_a * (__BM__ * (__BK__ + (__BK__ * bytes_a % 128 == 0 ? 16 // bytes_a : 0)) + __BK__ * __BN__)  twin = matmul_any
+//! require  __VEC__ * bytes_a <= 16 && n % __VEC__ == 0 && (bytes_a == 4 || __VEC__ == 1 || k % 2 == 0)
+//! launch   grid = ceildiv(m, __BM__) * ceildiv(n, __BN__) * __SPLIT__  block = __BM__ // __TM__ * (__BN__ // __TN__)  shared = __STAGES__ * (__BK__ * (__BM__ + __BN__) * bytes_a + __BK__ // (bytes_a == 4 || __VEC__ == 1 ? 1 : 2) * 16)  twin = matmul_any
 //! launch   matmul_add  grid = __SPLIT__ == 1 ? 0 : ceildiv(m * n, 256 * __VEC__)  block = 256  twin = matmul_added
 //! workspace __SPLIT__ == 1 ? 0 : 4 * __SPLIT__ * m * n
 
-// y = a @ b on the FMA units. A block computes BM x BN outputs, a thread TM x TN of them, both inputs
-// pass through shared memory BK of k at a time, in STAGES buffers that are filled while others are used.
+// y = a @ b on the FMA units. A block computes BM x BN of y, a thread TM x TN of those. Both inputs pass
+// through shared memory, BK of k at a time, in STAGES buffers that fill while another is used:
 //
-//       b: BK x BN         Both lie in shared memory as they do outside, so that copies go past the
-//      +---+---+---+---+   registers, VEC elements each. A thread reads 4 of k from each of its rows of
-//   a  | 0 | 1 | 0 | 1 |   a at once, and 4 columns of b: thread (row, column) has rows row + i * ROWS
-//  +-+ +---+---+---+---+   and, of 4 columns each, the groups column + j * COLUMNS.
-//  | | |               |
-//  +-+ +---------------+   With SPLIT > 1 blocks share a tile, each has a part of k, and matmul_add
-//  BM x BK    y            adds what they leave in the workspace, in order.
+//                    b: BK x BN, as in memory        A thread reads columns of b and rows of a in groups
+//   a: BK x BM,     +----+----+----+----+----+       of 4. Its groups lie COLUMNS * 4 and ROWS * 4 apart,
+//   turned, so      | 0  | 1  | .. | 0  | 1  |       so that the groups of neighbours lie side by side.
+//   that rows lie   +----+----+----+----+----+       With SPLIT > 1 that many blocks share a tile, each
+//   side by side    |        BM x BN         |       takes a part of k, and matmul_add adds what they
+//                   +------------------------+       left in the workspace, in order.
 #ifndef KF_ENTRY // alone: defaults
 #define K_F64 0
 #define K_INDEX64 0
@@ -43,11 +42,11 @@ typedef int k_index;
 #define KF_FROM_a(v) (v)
 #define KF_FROM_b(v) (v)
 #define KF_TO_y(v) (v)
-#define __BM__ 128
-#define __BN__ 128
-#define __BK__ 16
+#define __BM__ 64
+#define __BN__ 256
+#define __BK__ 8
 #define __TM__ 8
-#define __TN__ 8
+#define __TN__ 16
 #define __VEC__ 4
 #define __STAGES__ 3
 #define __SWIZZLE__ 8
@@ -57,16 +56,19 @@ typedef int k_index;
 #define ROWS (__BM__ / __TM__)
 #define COLUMNS (__BN__ / __TN__)
 #define THREADS (ROWS * COLUMNS)
-// 64 sums and what they are made of fit 128 registers, half a multiprocessor's threads; 128 sums need 255.
+// 64 sums and what they are made of fit 128 registers: 512 threads on a multiprocessor. 128 sums need 255.
 #define BLOCKS ((__TM__ * __TN__ > 64 ? 256 : 512) / THREADS)
 
-// Rows of a whose 128 bytes start in the same banks are moved apart.
-#define A_ROW (__BK__ + (__BK__ * KF_BYTES_a % 128 == 0 ? 16 / KF_BYTES_a : 0))
-#define A_TILE (__BM__ * A_ROW)
+// a is turned in units, since an asynchronous copy moves 4 bytes or more: 16-bit elements in pairs of k,
+// or, where only single ones are aligned, alone and with plain copies.
+#define UNIT (KF_BYTES_a == 4 || __VEC__ == 1 ? 1 : 2)
+#define UNITS (__BK__ / UNIT)
+// The 16 bytes more keep lanes that write along k out of one another's banks.
+#define A_ROW (__BM__ * UNIT + 16 / KF_BYTES_a)
+#define A_TILE (UNITS * A_ROW)
 #define STAGE (A_TILE + __BK__ * __BN__)
 
 #define GROUP 4
-#define GROUPS (__TN__ / GROUP)
 #define STORE (__VEC__ < GROUP ? __VEC__ : GROUP)
 
 struct Tile {
@@ -91,36 +93,39 @@ K_INLINE int within(long long left, int most) {
     return left < most ? (int)left : most;
 }
 
-// A thread's share of HEIGHT x WIDTH elements, of which a row takes `ACROSS` vectors: one in every STEP-th
-// row, or, where a row has more vectors than there are threads, WIDE in each.
-template <int WIDTH> struct Share {
+// A thread's share of rows of WIDTH elements in vectors: one in every STEP-th row or, where a row has more
+// vectors than there are threads, WIDE in each.
+template <int WIDTH, int VECTOR> struct Share {
     enum {
-        ACROSS = WIDTH / __VEC__,
+        ACROSS = WIDTH / VECTOR,
         WIDE = ACROSS > THREADS ? ACROSS / THREADS : 1,
         STEP = ACROSS > THREADS ? 1 : THREADS / ACROSS
     };
-    static __device__ __forceinline__ int y() { return threadIdx.x / ACROSS; }
-    static __device__ __forceinline__ int x() { return threadIdx.x % ACROSS * __VEC__; }
+    K_INLINE int y() { return threadIdx.x / ACROSS; }
+    K_INLINE int x() { return threadIdx.x % ACROSS; }
+    template <typename T> K_INLINE const T *first(const T *from, long long row) {
+        return from + y() * row + x() * VECTOR;
+    }
 };
 
-template <typename T> K_INLINE void copy_vector(T *to, const T *from, bool wanted) {
-    if (sizeof(T) * __VEC__ < 4)
+template <int VECTOR, typename T> K_INLINE void copy_vector(T *to, const T *from, bool wanted) {
+    if (sizeof(T) * VECTOR < 4)
         *to = wanted ? *from : T();
     else
-        k_copy_async<sizeof(T) * __VEC__ < 4 ? 4 : sizeof(T) * __VEC__>(to, from, wanted);
+        k_copy_async<sizeof(T) * VECTOR < 4 ? 4 : sizeof(T) * VECTOR>(to, from, wanted);
 }
 
-// From `from`, the thread's first element, where rows are `row` apart; the first `rows` and `columns` exist,
-// the other elements become 0.
-template <int HEIGHT, int WIDTH, int TO_ROW, typename T>
+// HEIGHT x WIDTH elements, of which the first `rows` and `columns` exist and the others become 0. `from` is
+// the thread's first, with `row` from row to row; in shared memory it is DOWN, and ALONG between vectors.
+template <int HEIGHT, int WIDTH, int VECTOR, int DOWN, int ALONG, typename T>
 K_INLINE void copy_tile(T *to, const T *from, long long row, int rows, int columns) {
-    typedef Share<WIDTH> share;
+    typedef Share<WIDTH, VECTOR> share;
 #pragma unroll
     for (int i = 0; i < (HEIGHT * share::ACROSS + THREADS - 1) / THREADS; i++) {
-        const int along = i % share::WIDE * THREADS * __VEC__;
+        const int along = i % share::WIDE * THREADS;
         const int y = share::y() + i / share::WIDE * share::STEP, x = share::x() + along;
         if (HEIGHT * share::ACROSS % THREADS && y >= HEIGHT) break;
-        copy_vector(to + y * TO_ROW + x, from + along, y < rows && x < columns);
+        copy_vector<VECTOR>(to + y * DOWN + x * ALONG, from + along * VECTOR, y < rows && x * VECTOR < columns);
         if (i % share::WIDE == share::WIDE - 1) from += share::STEP * row;
     }
 }
@@ -130,30 +135,29 @@ struct Source {
     const T_a *a;
     const T_b *b;
     int rows, columns; // of y in this tile
-    int steps;         // of k
-    int last;          // elements in the last step
+    int steps;         // of BK of k
+    int last;          // elements of k in the last one
 };
 
 K_INLINE Source find_source(const T_a *a, const T_b *b, Tile tile, long long m, long long n, long long k) {
-    const int all = tiles(k, __BK__), depth = (all + __SPLIT__ - 1) / __SPLIT__, begin = tile.part * depth;
-    const int steps = all - begin < depth ? all - begin : depth;
+    const int all = tiles(k, __BK__), depth = tiles(all, __SPLIT__), begin = tile.part * depth;
     const long long row = (long long)tile.row * __BM__, column = (long long)tile.column * __BN__;
     const long long at = (long long)begin * __BK__;
     Source source;
-    source.a = a + (row + Share<__BK__>::y()) * k + at + Share<__BK__>::x();
-    source.b = b + (at + Share<__BN__>::y()) * n + column + Share<__BN__>::x();
+    source.a = Share<__BK__, UNIT>::first(a + row * k + at, k);
+    source.b = Share<__BN__, __VEC__>::first(b + at * n + column, n);
     source.rows = within(m - row, __BM__);
     source.columns = within(n - column, __BN__);
-    source.steps = steps;
-    source.last = within(k - at - (steps - 1ll) * __BK__, __BK__);
+    source.steps = within(all - begin, depth);
+    source.last = within(k - at - (source.steps - 1ll) * __BK__, __BK__);
     return source;
 }
 
 K_INLINE void copy_step(T_a *to, Source &source, long long n, long long k) {
     if (source.steps > 0) {
         const int depth = source.steps == 1 ? source.last : __BK__;
-        copy_tile<__BM__, __BK__, A_ROW>(to, source.a, k, source.rows, depth);
-        copy_tile<__BK__, __BN__, __BN__>(to + A_TILE, source.b, n, depth, source.columns);
+        copy_tile<__BM__, __BK__, UNIT, UNIT, A_ROW>(to, source.a, k, source.rows, depth);
+        copy_tile<__BK__, __BN__, __VEC__, __BN__, __VEC__>(to + A_TILE, source.b, n, depth, source.columns);
         source.a += __BK__;
         source.b += __BK__ * n;
         source.steps--;
@@ -161,12 +165,12 @@ K_INLINE void copy_step(T_a *to, Source &source, long long n, long long k) {
     k_copy_commit();
 }
 
-// A pair of lanes has the same row, the lanes two further on the same columns, because the hardware joins
-// such pairs: a half-warp reads 16 bytes a lane in one go.
 struct Place {
-    int row, column; // of ROWS x COLUMNS
+    int row, column; // of ROWS x COLUMNS threads
 };
 
+// Lanes 0 and 1 share a row, 0 and 2 a column: where lanes so paired read the same 16 bytes, shared memory
+// serves half a warp at a time, not a quarter.
 K_INLINE Place find_place() {
     const int rows = ROWS < 4 ? ROWS : 4, columns = 32 / rows, across = COLUMNS / columns;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -175,62 +179,75 @@ K_INLINE Place find_place() {
     return {warp / across * rows + row, warp % across * columns + column};
 }
 
-K_INLINE void add_products(ACC (&sum)[__TM__][__TN__], const ACC (&x)[__TM__][4], const ACC (&z)[__TN__],
-                           int depth) {
-#pragma unroll
-    for (int i = 0; i < __TM__; i++)
-#pragma unroll
-        for (int j = 0; j < __TN__; j++) sum[i][j] += x[i][depth] * z[j];
-}
+// What a thread multiplies at once: a unit of k.
+struct Fragment {
+    ACC a[UNIT][__TM__], b[UNIT][__TN__];
+};
 
-K_INLINE void read_columns(ACC (&z)[__TN__], const T_b *from) {
+K_INLINE void read_rows(Fragment &to, const T_a *from) {
 #pragma unroll
-    for (int g = 0; g < GROUPS; g++) {
-        const k_pack<T_b, GROUP> pack = k_load<GROUP>(from + g * COLUMNS * GROUP);
+    for (int i = 0; i < __TM__; i += GROUP) {
+        const k_pack<T_a, GROUP * UNIT> pack = k_load<GROUP * UNIT>(from + i * ROWS * UNIT);
 #pragma unroll
-        for (int j = 0; j < GROUP; j++) z[g * GROUP + j] = KF_FROM_b(pack.at[j]);
+        for (int j = 0; j < GROUP * UNIT; j++) to.a[j % UNIT][i + j / UNIT] = KF_FROM_a(pack.at[j]);
     }
 }
 
-K_INLINE void read_rows(ACC (&x)[__TM__][4], const T_a *from) {
+K_INLINE void read_columns(ACC (&to)[__TN__], const T_b *from) {
 #pragma unroll
-    for (int i = 0; i < __TM__; i++) {
-        const k_pack<T_a, 4> pack = k_load<4>(from + i * ROWS * A_ROW);
+    for (int i = 0; i < __TN__; i += GROUP) {
+        const k_pack<T_b, GROUP> pack = k_load<GROUP>(from + i * COLUMNS);
 #pragma unroll
-        for (int j = 0; j < 4; j++) x[i][j] = KF_FROM_a(pack.at[j]);
+        for (int j = 0; j < GROUP; j++) to[i + j] = KF_FROM_b(pack.at[j]);
     }
 }
 
-K_INLINE void multiply_stage(ACC (&sum)[__TM__][__TN__], const T_a *a, const T_b *b) {
+K_INLINE void read_fragment(Fragment &to, const T_a *stage, Place place, int unit) {
+    read_rows(to, stage + unit * A_ROW + place.row * GROUP * UNIT);
 #pragma unroll
-    for (int at = 0; at < __BK__; at += 4) {
-        ACC x[__TM__][4], z[__TN__];
-        read_rows(x, a + at);
-#pragma unroll
-        for (int depth = 0; depth < 4; depth++) {
-            read_columns(z, b + (at + depth) * __BN__);
-            add_products(sum, x, z, depth);
-        }
-    }
+    for (int u = 0; u < UNIT; u++)
+        read_columns(to.b[u], stage + A_TILE + (unit * UNIT + u) * __BN__ + place.column * GROUP);
 }
 
-// Every step fills the buffer that the step before it used.
+// To and fro along the rows: neighbours in this order share an operand, which is then read once.
+K_INLINE void add_products(ACC (&sum)[__TM__][__TN__], const Fragment &from) {
+#pragma unroll
+    for (int u = 0; u < UNIT; u++)
+#pragma unroll
+        for (int i = 0; i < __TM__; i++)
+#pragma unroll
+            for (int h = 0; h < __TN__; h++) {
+                const int j = i % 2 ? __TN__ - 1 - h : h;
+                sum[i][j] += from.a[u][i] * from.b[u][j];
+            }
+}
+
+// A fragment is read while the one before it is multiplied, also from one stage to the next; a step fills
+// the buffer that the step before it used.
 K_INLINE void multiply_tile(ACC (&sum)[__TM__][__TN__], T_a *stages, Source source, Place place, long long n,
                             long long k) {
+    Fragment fragment[2];
     const int steps = source.steps;
-    int filled = __STAGES__ - 1, used = 0;
+    int used = 0, filled = __STAGES__ - 1;
 #pragma unroll
     for (int i = 0; i < __STAGES__ - 1; i++) copy_step(stages + i * STAGE, source, n, k);
+    k_copy_wait<__STAGES__ - 2>();
+    __syncthreads();
+    read_fragment(fragment[0], stages, place, 0);
 #pragma unroll 1
-    for (int step = 0; step < steps; step++) {
-        k_copy_wait<__STAGES__ - 2>();
-        __syncthreads();
-        copy_step(stages + filled * STAGE, source, n, k);
-        const T_a *stage = stages + used * STAGE;
-        multiply_stage(sum, stage + place.row * A_ROW, stage + A_TILE + place.column * GROUP);
-        filled = used;
-        used = used + 1 == __STAGES__ ? 0 : used + 1;
-    }
+    for (int step = 0; step < steps; step++)
+#pragma unroll
+        for (int unit = 0; unit < UNITS; unit++) {
+            if (unit == UNITS - 1) {
+                k_copy_wait<__STAGES__ - 2>();
+                __syncthreads();
+                filled = used;
+                used = used + 1 == __STAGES__ ? 0 : used + 1;
+            }
+            read_fragment(fragment[(unit + 1) % 2], stages + used * STAGE, place, (unit + 1) % UNITS);
+            if (unit == 0) copy_step(stages + filled * STAGE, source, n, k);
+            add_products(sum, fragment[unit % 2]);
+        }
 }
 
 #if __SPLIT__ == 1
@@ -241,25 +258,31 @@ K_INLINE void multiply_tile(ACC (&sum)[__TM__][__TN__], T_a *stages, Source sour
 #define TO_OUT(v) (v)
 #endif
 
-K_INLINE void store_row(T_out *row, const ACC (&sum)[__TN__], Place place, int columns) {
+K_INLINE void store_row(T_out *row, const ACC (&sum)[__TN__], Place place, int columns, unsigned int zero) {
 #pragma unroll
     for (int j = 0; j < __TN__; j += STORE) {
         const int column = (j / GROUP * COLUMNS + place.column) * GROUP + j % GROUP;
         k_pack<T_out, STORE> pack;
 #pragma unroll
-        for (int i = 0; i < STORE; i++) pack.at[i] = TO_OUT(sum[j + i]);
+        for (int i = 0; i < STORE; i++)
+            pack.at[i] = TO_OUT(__uint_as_float(__float_as_uint(sum[j + i]) ^ zero));
         if (column < columns) k_store<STORE>(row + column, pack);
     }
 }
 
+// `zero` is 0, which the compiler cannot know: stored as they are, the sums would have to lie in the order of
+// the vectors of y, which is that of b's, and a sum and its b in the same register bank, where two operands
+// take two cycles (4096^3: ptxas then lays out 1.62 cycles a product, otherwise 1.15).
 K_INLINE void store_tile(T_out *to, const ACC (&sum)[__TM__][__TN__], Tile tile, Place place, long long m,
                          long long n) {
+    const unsigned int zero = (unsigned int)(m >> 63);
     const long long column = (long long)tile.column * __BN__;
     const int columns = within(n - column, __BN__);
 #pragma unroll
     for (int i = 0; i < __TM__; i++) {
-        const long long row = (long long)tile.row * __BM__ + place.row + i * ROWS;
-        if (row < m) store_row(to + row * n + column, sum[i], place, columns);
+        const int in = (i / GROUP * ROWS + place.row) * GROUP + i % GROUP;
+        const long long row = (long long)tile.row * __BM__ + in;
+        if (row < m) store_row(to + row * n + column, sum[i], place, columns, zero);
     }
 }
 
@@ -275,13 +298,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS ? BLOCKS : 1)
     store_tile(to, sum, tile, place, m, n);
 }
 
-// y is the sum of the parts in the workspace; always the same order, so always the same bits.
+// Always in the same order, so always the same bits.
 extern "C" __global__ void KF_ENTRY(matmul_add)(const T_a *, const T_b *, T_y *y, const ACC *workspace,
                                                 const long long m, const long long n, const long long) {
     const long long i = ((long long)blockIdx.x * blockDim.x + threadIdx.x) * __VEC__;
     if (i >= m * n) return;
     k_pack<ACC, __VEC__> sum = k_load<__VEC__>(workspace + i);
-#pragma unroll
+#pragma unroll 8
     for (int part = 1; part < __SPLIT__; part++) {
         const k_pack<ACC, __VEC__> more = k_load<__VEC__>(workspace + part * m * n + i);
 #pragma unroll
@@ -293,7 +316,9 @@ extern "C" __global__ void KF_ENTRY(matmul_add)(const T_a *, const T_b *, T_y *y
     k_store<__VEC__>(y + i, pack);
 }
 
-#define ANY 8 // rows that a thread computes, so that it reads little more than one element a product
+// Any alignment, shape, grid and block: a thread computes ANY rows of a column, so that an element of b that
+// it reads is used ANY times.
+#define ANY 8
 
 K_INLINE void multiply_any(ACC (&sum)[ANY], const T_a *a, const T_b *b, long long row, long long column,
                            long long m, long long n, long long k) {
@@ -317,7 +342,7 @@ extern "C" __global__ void KF_ENTRY(matmul_any)(const T_a *a, const T_b *b, T_y 
     }
 }
 
-// matmul_any leaves no parts to add.
+// Beside matmul_any, which leaves no parts to add.
 extern "C" __global__ void KF_ENTRY(matmul_added)(const T_a *, const T_b *, T_y *, ACC *, const long long,
                                                   const long long, const long long) {
 }
