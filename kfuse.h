@@ -106,6 +106,7 @@ typedef struct KfTuneOptions {
     bool hot;          /* time on one set of buffers that stays in the cache */
     bool exact;        /* key results by the very shape, not by its bucket */
     bool retune;       /* ignore stored results */
+    bool no_tune;      /* a stored point of the bucket, or the analytic default: no search */
     const char *point; /* "VEC=4,BLOCK=256": only this one */
 } KfTuneOptions;
 
@@ -200,6 +201,21 @@ typedef struct KfResult {
     bool cached;                   /* answered from the store */
 } KfResult;
 KF_API KfResult kf_kernel_result(const KfKernel *kernel);
+
+/* An end of a kernel's bucket, and what the kernel loses there against the point that wins at that
+ * very shape. */
+typedef struct KfBucketEnd {
+    const char *shape;      /* "2049x4096"; as long as the kernel */
+    const char *best;       /* "VEC=2,BLOCK=128"; likewise */
+    double time, best_time; /* seconds a call: of the kernel, of that point */
+    double ratio, low,
+        high; /* of these times, paired, and its 95 % interval; 1 where both are one */
+} KfBucketEnd;
+/* Searches the smallest and the largest shape of the kernel's bucket and times its point there: two
+ * more tuning runs. *count: ends that are other shapes than the kernel's own, 0 to 2. A program of
+ * several kernels is refused (KF_USAGE). */
+KF_API KfStatus kf_verify_bucket(KfKernel *kernel, const KfTuneOptions *options,
+                                 KfBucketEnd ends[2], size_t *count);
 
 /* --- around it. *text is freed with kf_free. */
 

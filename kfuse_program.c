@@ -152,26 +152,43 @@ int kf_program_updates(const KfProgram *program, size_t index) {
     return program->ir->outputs.data[index].updates;
 }
 
-static KfStatus dump_groups(KfProgram *program, KfStage stage, const char *point_text, Text *out) {
-    Groups groups;
-    KfStatus status = pipeline_groups(program, &groups);
-    for (uint32_t i = 0; i < groups.list.count && status == KF_OK; i++) {
-        const Plan *p = plan(program->arena, program->simplified, &groups.list.data[i]);
-        if (stage == KF_STAGE_PLAN) {
-            plan_print(out, p);
-            continue;
-        }
-        const Template *template =
-            stage == KF_STAGE_CUDA ? emit_cuda(program->arena, p) : emit_c(program->arena, p);
-        Point point = space_fallback(&template->space);
-        const char *why;
-        if (point_text &&
-            !point_parse(&template->space, point_text, &point, program->arena, &point, &why))
-            return session_say(program->session, KF_USAGE, "%s", why);
-        if (groups.list.count > 1)
+/* The kernel and point that a label names: "VEC=4", "softmax:TPR=32"; NULL: the first kernel at its
+ * analytic default. */
+static const Kernel *choose(Arena *arena, const Kernels *kernels, const char *label, Point *point,
+                            const char **why) {
+    TuneKernel *list = arena_array(arena, TuneKernel, kernels->list.count);
+    TuneProblem problem = {.kernels = list, .kernel_count = kernels->list.count};
+    uint32_t chosen = 0;
+    for (uint32_t i = 0; i < kernels->list.count; i++) list[i].kernel = kernels->list.data[i];
+    *point = space_fallback(&list[0].kernel.template->space);
+    if (label && !tune_find(arena, &problem, label, &chosen, point, why)) return NULL;
+    return &kernels->list.data[chosen];
+}
+
+static KfStatus dump_part(KfProgram *program, const Part *part, KfStage stage, const char *label,
+                          Text *out) {
+    Point point;
+    const char *why;
+    const Kernel *kernel = choose(program->arena, &part->kernels, label, &point, &why);
+    if (!kernel) return session_say(program->session, KF_USAGE, "%s", why);
+    if (stage != KF_STAGE_PLAN)
+        template_instantiate(out, kernel->template, &point, "");
+    else if (kernel->plan)
+        plan_print(out, kernel->plan);
+    else
+        text_printf(out, "template %s\n", kernel->name);
+    return KF_OK;
+}
+
+static KfStatus dump_parts(KfProgram *program, KfStage stage, const char *label, Text *out) {
+    Parts parts = {0};
+    KfStatus status =
+        pipeline_parts(program, program->arena, stage == KF_STAGE_C ? "c" : "cuda", &parts);
+    for (uint32_t i = 0; i < parts.list.count && status == KF_OK; i++) {
+        if (parts.list.count > 1 && stage != KF_STAGE_PLAN)
             text_printf(out, "%s// ---- kernel %u of %u: a file of its own ----\n", i ? "\n" : "",
-                        i + 1, groups.list.count);
-        template_instantiate(out, template, &point, "");
+                        i + 1, parts.list.count);
+        status = dump_part(program, &parts.list.data[i], stage, label, out);
     }
     return status;
 }
@@ -183,7 +200,7 @@ KfStatus kf_program_dump(KfProgram *program, KfStage stage, const char *point, c
     switch (stage) {
     case KF_STAGE_AST: ast_dump(&out, program->ast); break;
     case KF_STAGE_IR: ir_print(&out, program->ir, false); break;
-    default: status = dump_groups(program, stage, point, &out); break;
+    default: status = dump_parts(program, stage, point, &out); break;
     }
     if (status == KF_OK) return session_give(&out, text);
     text_free(&out);

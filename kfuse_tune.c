@@ -41,7 +41,7 @@ static void report_progress(void *context, uint32_t finished, uint32_t total, do
 }
 
 /* Trials and minimum by effort: command-line.md. */
-bool tuning_options(KfProgram *program, const KfTuneOptions *in, const Template *template,
+bool tuning_options(KfProgram *program, const KfTuneOptions *in, const TuneProblem *problem,
                     Arena *arena, TuneOptions *out) {
     KfSession *session = program->session;
     static const uint32_t trials[] = {64, 16, 0}, minimum[] = {30, 8, UINT32_MAX};
@@ -54,7 +54,8 @@ bool tuning_options(KfProgram *program, const KfTuneOptions *in, const Template 
                          .seed = in->seed,
                          .jobs = in->jobs,
                          .hot = in->hot,
-                         .retune = in->retune,
+                         .retune = in->retune && !in->no_tune,
+                         .search = !in->no_tune,
                          .interrupt = &session->interrupt,
                          .progress = report_progress,
                          .context = session};
@@ -69,9 +70,9 @@ bool tuning_options(KfProgram *program, const KfTuneOptions *in, const Template 
         return false;
     }
     if (in->point) {
-        Point *only = arena_new(arena, Point), base = space_fallback(&template->space);
+        Point *only = arena_new(arena, Point);
         const char *why;
-        if (!point_parse(&template->space, in->point, &base, arena, only, &why))
+        if (!tune_find(arena, problem, in->point, &out->only_kernel, only, &why))
             return session_say(session, KF_USAGE, "%s", why), false;
         out->only = only;
         out->retune = true;
@@ -269,7 +270,8 @@ KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *whole, Part *parts, 
     report->took = tuning_clock() - began;
     report->date = (int64_t)time(NULL);
     store_fields(kernel, report);
-    if (status == KF_OK && !options->only) keep_answer(kernel->arena, parts, count, report);
+    if (status == KF_OK && !options->only && options->search)
+        keep_answer(kernel->arena, parts, count, report);
     return status;
 }
 

@@ -51,6 +51,22 @@ static KfStatus print_owned(KfStatus status, char *text) {
     return status;
 }
 
+static KfStatus verify_bucket(Job *job) {
+    KfBucketEnd ends[2];
+    size_t count;
+    KfStatus status =
+        job_told(job, kf_verify_bucket(job->kernel, &job->options->tune, ends, &count));
+    for (size_t i = 0; i < count; i++) {
+        const KfBucketEnd *e = &ends[i];
+        printf(job->options->json
+                   ? "{\"shape\":\"%s\",\"time_us\":%g,\"ratio\":%.4f,\"low\":%.4f,"
+                     "\"high\":%.4f,\"best\":\"%s\"}\n"
+                   : "bucket     %s: %.4g us, %.3f (%.3f to %.3f) of the time of %s\n",
+               e->shape, e->time * 1e6, e->ratio, e->low, e->high, e->best);
+    }
+    return status;
+}
+
 static KfStatus command_tune(Job *job) {
     size_t rest;
     KfStatus status = job_text(job, &rest);
@@ -62,6 +78,7 @@ static KfStatus command_tune(Job *job) {
     status = job_told(job, kf_tune(job->program, &job->options->tune, &job->kernel));
     if (job->kernel)
         fputs(kf_kernel_report(job->kernel, job->options->json ? KF_JSON : KF_TEXT), stdout);
+    if (status == KF_OK && job->options->verify_bucket) status = verify_bucket(job);
     return status;
 }
 
@@ -132,6 +149,7 @@ static KfStatus run_command(Job *job) {
     case COMMAND_OPS: return command_ops(job);
     case COMMAND_DEVICES: return command_devices(job);
     case COMMAND_CACHE: return command_cache(job);
+    case COMMAND_WARM: return job_warm(job);
     }
     return KF_USAGE;
 }

@@ -38,5 +38,7 @@ void job_shapes(Job *job);
 KfStatus job_open(Job *job);
 /* `kfuse run`: on NumPy files. */
 KfStatus job_run(Job *job);
+/* `kfuse warm`: a file of command lines into the store. */
+KfStatus job_warm(Job *job);
 
 #endif

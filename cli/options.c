@@ -184,9 +184,11 @@ static bool stage(Parse *p, KfStage value) {
         (void)v;                                 \
         return expression;                       \
     }
+FLAG(verify_bucket, (p->options->verify_bucket = true))
 FLAG(hot, (p->options->tune.hot = true))
 FLAG(exact, (p->options->tune.exact = true))
 FLAG(retune, (p->options->tune.retune = true))
+FLAG(no_tune, (p->options->tune.no_tune = true))
 FLAG(round, (p->options->round_each_op = true))
 FLAG(json, (p->options->json = true))
 FLAG(quiet, (p->options->quiet = true))
@@ -225,6 +227,10 @@ static const Option table[] = {
     {"--hot", NULL, "time on buffers that stay in the cache", take_hot},
     {"--exact", NULL, "key results by the very shape, not by its bucket", take_exact},
     {"--retune", NULL, "ignore stored results", take_retune},
+    {"--verify-bucket", NULL,
+     "search the bucket's smallest and largest shape too, say what is lost", take_verify_bucket},
+    {"--no-tune", NULL, "a stored point of this bucket, or the analytic default: no search",
+     take_no_tune},
     {"--point", "KNOB=V,…", "only this candidate: VEC=4,BLOCK=256", take_point},
     {"--ast", NULL, "dump: the syntax tree", take_ast},
     {"--ir", NULL, "dump: values in SSA form", take_ir},
@@ -241,7 +247,7 @@ static const Option table[] = {
 
 enum { TABLE = sizeof table / sizeof *table };
 
-static const char *const commands[] = {"", "run", "dump", "ops", "devices", "cache", NULL};
+static const char *const commands[] = {"", "run", "dump", "ops", "devices", "cache", "warm", NULL};
 
 void options_help(bool all) {
     fputs(
@@ -252,6 +258,8 @@ void options_help(bool all) {
         "  kfuse dump --cuda EXPR --shape DIMS     a stage as text: --ast --ir --plan --cuda --c\n"
         "  kfuse ops [NAME] | ops --check FILE     the functions an expression may use; test your "
         "own\n"
+        "  kfuse warm FILE                         tune what its lines say: EXPR --shape DIMS "
+        "[options]\n"
         "  kfuse devices | cache ls|show|clear|path\n\n",
         stdout);
     if (all) {
@@ -327,9 +335,13 @@ static Command command_of(const char *word) {
 }
 
 KfStatus options_parse(int argc, char **argv, Options *options, char *why, size_t size) {
+    *options = (Options){0};
+    return options_add(argc, argv, options, why, size);
+}
+
+KfStatus options_add(int argc, char **argv, Options *options, char *why, size_t size) {
     Parse parse = {options, why, size};
     bool only_words = false, first = true;
-    *options = (Options){0};
     for (int i = 1; i < argc; i++) {
         bool ok = true;
         if (!only_words && strcmp(argv[i], "--") == 0)

@@ -10,7 +10,8 @@ typedef enum Command {
     COMMAND_DUMP,
     COMMAND_OPS,
     COMMAND_DEVICES,
-    COMMAND_CACHE
+    COMMAND_CACHE,
+    COMMAND_WARM
 } Command;
 
 enum { OPTION_WORDS = 600, OPTION_NAMED = 300 };
@@ -31,13 +32,15 @@ typedef struct Options {
     const char *file, *device, *out_dtype, *check;
     KfMath math;
     KfStage stage;
-    bool has_stage, round_each_op, json, quiet, help, help_all, version;
+    bool has_stage, round_each_op, verify_bucket, json, quiet, help, help_all, version;
     KfTuneOptions tune;
 } Options;
 
 /* KF_OK, or KF_USAGE with one line in `why` (`size` bytes). Strings point into argv; names of
  * "NAME=VALUE" are cut out of it in place. */
 KfStatus options_parse(int argc, char **argv, Options *options, char *why, size_t size);
+/* More words on top of what is there. */
+KfStatus options_add(int argc, char **argv, Options *options, char *why, size_t size);
 /* The short page, or with `all` every option. */
 void options_help(bool all);
 

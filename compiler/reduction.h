@@ -147,6 +147,53 @@ KF_FN void sum_add_real(Sum *sum, int op, Interval a, int pass, KfReal mean) {
         sum_add_deviation(sum, a, mean);
 }
 
+/* --- pieces of one row */
+
+KF_FN void sum_merge_flags(Sum *sum, const Sum *other) {
+    sum->fractions |= other->fractions;
+    sum->intervals |= other->intervals;
+    sum->negative ^= other->negative;
+    sum->may_nan |= other->may_nan;
+    sum->must_nan |= other->must_nan;
+    sum->may_plus |= other->may_plus;
+    sum->must_plus |= other->must_plus;
+    sum->may_minus |= other->may_minus;
+    sum->must_minus |= other->must_minus;
+}
+
+KF_FN void sum_merge_sums(Sum *sum, const Sum *other) {
+    sum->v += other->v;
+    sum->lo += other->lo;
+    sum->hi += other->hi;
+    sum->size += other->size;
+    sum->square += other->square;
+    sum->spread += other->spread;
+    sum->distance += other->distance;
+    sum->radius += other->radius;
+}
+
+/* `type` is the reduction's. The bounds are those of any order, so pieces may be any. */
+KF_FN void sum_merge(Sum *sum, int op, int type, const Sum *other) {
+    if (other->count == 0) return;
+    if (sum->count == 0) {
+        *sum = *other;
+        return;
+    }
+    sum->count += other->count;
+    sum_merge_flags(sum, other);
+    sum->above += other->above;
+    sum->below += other->below;
+    if (!storage_is_float(type))
+        sum_add_whole(sum, op, type, other->whole);
+    else if (op == IR_PROD)
+        sum->v *= other->v;
+    else if (op != IR_MAX && op != IR_MIN)
+        sum_merge_sums(sum, other);
+    else if (other->started)
+        sum_raise(sum,
+                  interval_make((KfCompute)other->lo, other->v, (KfCompute)other->hi, NAN_NEVER));
+}
+
 /* --- what a row comes to */
 
 /* A sum that is zero may have either sign: it matters what it started from. */

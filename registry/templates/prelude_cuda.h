@@ -188,6 +188,51 @@ K_INLINE double k_round_f32(double x) {
     return (double)(float)x;
 }
 
+//@ k_exp2_near k_reciprocal_near
+// By the multifunction unit: 2 ulp, subnormal powers kept; the reciprocal of a normal number.
+K_INLINE float k_exp2_near(float x) {
+#ifdef __CUDA_ARCH__
+    float y;
+    asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#else
+    return exp2f(x);
+#endif
+}
+K_INLINE float k_reciprocal_near(float x) {
+#ifdef __CUDA_ARCH__
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#else
+    return 1 / x;
+#endif
+}
+
+//@ k_gelu
+// x times the normal distribution, for results of BYTES: as ops.kf has it for 4, by erfcf. For 2, in half the time
+// and as near: erfc(z) = t 2^(-z z log2(e) + w p(w)) for z >= 0, t = 1 / (1 + z / 2), w = 1 - t. p leaves 5e-8 of
+// erfc over its whole tail, and what is rounded is small where erfc is near 1.
+template <int BYTES> K_INLINE float k_gelu(float x) {
+    const float bounded = x > -40.0f || x != x ? x : -40.0f; // -inf * 0 is NaN
+    if constexpr (BYTES > 2) {
+        return 0.5f * bounded * erfcf(x * -0.70710678118654752f);
+    } else {
+        const float size = fminf(fabsf(x), 40.0f), half = size * 0.35355339f;
+        const float t = k_reciprocal_near(1.0f + half), w = half * t;
+        float p = fmaf(w, -0.20122479f, 0.86921942f);
+        p = fmaf(w, p, -1.28910410f);
+        p = fmaf(w, p, 0.69517732f);
+        p = fmaf(w, p, -0.22057226f);
+        p = fmaf(w, p, 0.34652683f);
+        p = fmaf(w, p, 0.22442623f);
+        p = fmaf(w, p, -0.43696308f);
+        p = fmaf(w, p, -1.81312978f);
+        const float tail = t * k_exp2_near(fmaf(size * size, -0.72134752f, w * p));
+        return 0.5f * bounded * (x < 0 ? tail : 2.0f - tail);
+    }
+}
+
 //@ k_divide
 // i / extent, not negative, by a multiplication with the extent's reciprocal; 64-bit indices are divided.
 K_INLINE k_index k_divide(k_index i, k_index extent, long long reciprocal) {
@@ -252,3 +297,278 @@ template <int N, typename T> K_INLINE void k_store(T *to, const k_pack<T, N> &fr
     for (int i = 0; i < pack::BYTES / pack::PIECE; i++)
         __stcs(reinterpret_cast<piece *>(to) + i, reinterpret_cast<const piece *>(&from)[i]);
 }
+
+//@ KF_SHARED
+// T *name at the block's dynamic shared memory. The host's shim has its own.
+#ifndef KF_SHARED
+#define KF_SHARED(T, name)                                                                         \
+    extern __shared__ __align__(16) unsigned char k_shared[];                                      \
+    T *const name = reinterpret_cast<T *>(k_shared)
+#endif
+
+//@ k_copy_async
+// 16, 8 or 4 bytes into shared memory, on their way until k_copy_wait; zeros, and nothing is read,
+// unless `wanted`.
+template <int BYTES> K_INLINE void k_copy_async(void *to, const void *from, bool wanted) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    const unsigned int at = (unsigned int)__cvta_generic_to_shared(to);
+    const int bytes = wanted ? BYTES : 0;
+    if (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(bytes));
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(at), "l"(from), "n"(BYTES),
+                     "r"(bytes));
+#else
+#pragma unroll
+    for (int i = 0; i < BYTES / 4; i++)
+        static_cast<unsigned int *>(to)[i] = wanted ? static_cast<const unsigned int *>(from)[i] : 0;
+#endif
+}
+
+//@ k_copy_commit
+// Ends a group of copies.
+K_INLINE void k_copy_commit() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+//@ k_copy_wait
+// Until at most N groups of this thread's copies are on their way; the block's need a barrier as well.
+template <int N> K_INLINE void k_copy_wait() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+#endif
+}
+
+//@ k_cluster_arrive
+// The blocks of a cluster meet in two steps, so that work fits between them. Compute capability 9.0 and later.
+K_INLINE void k_cluster_arrive() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+#endif
+}
+
+//@ k_cluster_wait
+K_INLINE void k_cluster_wait() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
+
+//@ k_cluster_store
+// To what is *at in the shared memory of the cluster's given block.
+template <typename V> K_INLINE void k_cluster_store(V *at, V value, int block) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    unsigned int to;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;"
+        : "=r"(to)
+        : "r"((unsigned int)__cvta_generic_to_shared(at)), "r"(block));
+#pragma unroll
+    for (int i = 0; i < (int)(sizeof(V) / 4); i++)
+        asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(to + 4 * i),
+                     "r"(reinterpret_cast<const unsigned int *>(&value)[i])
+                     : "memory");
+#endif
+}
+
+//@ k_sum
+// A sum on its way through the threads of a row.
+template <typename R> struct k_sum {
+    R x;
+};
+template <typename R> K_INLINE k_sum<R> k_join(k_sum<R> a, k_sum<R> b) {
+    return {a.x + b.x};
+}
+
+//@ k_shuffle
+// A value of 4-byte words from the lane whose number differs in the bits of `step`.
+template <typename V> K_INLINE V k_shuffle(V value, int step) {
+#pragma unroll
+    for (int i = 0; i < (int)(sizeof(V) / 4); i++) {
+        unsigned int &word = reinterpret_cast<unsigned int *>(&value)[i];
+        word = __shfl_xor_sync(0xffffffffu, word, step);
+    }
+    return value;
+}
+
+//@ k_row_reduce
+// What k_join makes of the values of a row's threads, for each of them: TPR threads, a power of two, in each of
+// CLUSTER blocks; a block holds RPB rows. All threads of the block call it. A second call for the same type needs
+// a barrier in between.
+template <int TPR, int RPB, int CLUSTER, typename V> K_INLINE V k_row_reduce(V mine) {
+    enum { LANES = TPR < 32 ? TPR : 32, WARPS = TPR / LANES, SLOTS = WARPS * CLUSTER };
+#pragma unroll
+    for (int step = LANES / 2; step > 0; step /= 2) mine = k_join(mine, k_shuffle(mine, step));
+    if constexpr (SLOTS > 1) {
+        enum { WIDTH = SLOTS < 32 ? SLOTS : 32 };
+        __shared__ V slots[RPB][SLOTS];
+        const int row = threadIdx.x / TPR, warp = threadIdx.x % TPR / LANES, lane = threadIdx.x % 32;
+        if constexpr (CLUSTER > 1) {
+            const int rank = blockIdx.x % CLUSTER;
+            if (threadIdx.x % LANES < CLUSTER)
+                k_cluster_store(&slots[0][rank * WARPS + warp], mine, threadIdx.x % LANES);
+            k_cluster_arrive();
+            k_cluster_wait();
+        } else {
+            if (lane == 0) slots[row][warp] = mine;
+            __syncthreads();
+        }
+        mine = slots[row][lane % WIDTH];
+#pragma unroll
+        for (int k = WIDTH; k < SLOTS; k += WIDTH) mine = k_join(mine, slots[row][lane + k]);
+#pragma unroll
+        for (int step = WIDTH / 2; step > 0; step /= 2) mine = k_join(mine, k_shuffle(mine, step));
+    }
+    return mine;
+}
+
+//@ k_row
+// A row as its threads see it: vectors that begin at multiples of VEC elements in memory, so that the first and
+// the last may reach outside the row; none does if it is WHOLE. Thread `lane` of STRIDE has every STRIDE-th of them.
+template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I> struct k_row {
+    enum { VEC = VECTOR, WHOLE = ALL, BLOCKS = CLUSTER, STRIDE = TPR * CLUSTER, THREADS = TPR * RPB };
+    long long first; // element of vector 0
+    I lead, end;     // where the row begins and ends, from there
+    I lane;
+
+    // Without columns where there is no such row.
+    __device__ __forceinline__ k_row(long long row, long long rows, long long cols) {
+        const long long begin = row * cols;
+        lead = WHOLE ? 0 : (I)(begin % VEC);
+        first = begin - lead;
+        end = row < rows ? lead + (I)cols : lead;
+        lane = (I)(CLUSTER > 1 ? blockIdx.x % CLUSTER * TPR + threadIdx.x : threadIdx.x % TPR);
+    }
+    __device__ __forceinline__ bool has(I v) const {
+        return v * VEC < end;
+    }
+    __device__ __forceinline__ bool full(I v) const {
+        return WHOLE ? has(v) : v * VEC >= lead && v * VEC + VEC <= end;
+    }
+    __device__ __forceinline__ bool holds(I v, int j) const {
+        return WHOLE ? has(v) : v * VEC + j >= lead && v * VEC + j < end;
+    }
+    // Vector v of an array like this one; `other` where it reaches outside.
+    template <bool ONCE, typename T>
+    __device__ __forceinline__ k_pack<T, VEC> load(const T *from, I v, T other) const {
+        k_pack<T, VEC> pack;
+        from += first + v * VEC;
+        if (full(v)) return ONCE ? k_load_once<VEC>(from) : k_load<VEC>(from);
+#pragma unroll
+        for (int j = 0; j < VEC; j++) pack.at[j] = !WHOLE && holds(v, j) ? from[j] : other;
+        return pack;
+    }
+    // Vector v of an array that is one row.
+    template <typename T> __device__ __forceinline__ k_pack<T, VEC> load_row(const T *from, I v) const {
+        k_pack<T, VEC> pack;
+        from += v * VEC - lead;
+        if (WHOLE && has(v)) return k_load<VEC>(from);
+#pragma unroll
+        for (int j = 0; j < VEC; j++) pack.at[j] = !WHOLE && holds(v, j) ? from[j] : T(0);
+        return pack;
+    }
+    template <typename T>
+    __device__ __forceinline__ void store(T *to, I v, const k_pack<T, VEC> &pack) const {
+        to += first + v * VEC;
+        if (full(v)) return k_store<VEC>(to, pack);
+#pragma unroll
+        for (int j = 0; j < VEC; j++)
+            if (!WHOLE && holds(v, j)) to[j] = pack.at[j];
+    }
+    template <typename V> __device__ __forceinline__ V reduce(V mine) const {
+        return k_row_reduce<TPR, RPB, CLUSTER>(mine);
+    }
+};
+
+//@ k_kept
+// A thread's share of a row, read once and kept, or read again each time: each(visit) calls visit(v, values) for its
+// vectors v. X says how an element is stored and read; `other` stands for what is outside the row.
+template <int KEEP, int ITEMS, typename X, typename ROW> struct k_kept;
+
+// In registers, at most ITEMS vectors; what visit writes into them stays.
+template <int ITEMS, typename X, typename ROW> struct k_kept<0, ITEMS, X, ROW> {
+    const ROW &row;
+    typename X::real at[ITEMS][ROW::VEC];
+
+    __device__ __forceinline__ k_kept(const typename X::stored *x, const ROW &row,
+                                      typename X::stored other)
+        : row(row) {
+        k_pack<typename X::stored, ROW::VEC> raw[ITEMS];
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++)
+            raw[i] = row.template load<true>(x, row.lane + i * ROW::STRIDE, other);
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++)
+#pragma unroll
+            for (int j = 0; j < ROW::VEC; j++) at[i][j] = X::from(raw[i].at[j]);
+    }
+    template <typename F> __device__ __forceinline__ void each(F visit) {
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++) visit(row.lane + i * ROW::STRIDE, at[i]);
+    }
+};
+
+// In shared memory, each thread's own vectors THREADS apart.
+template <int ITEMS, typename X, typename ROW> struct k_kept<1, ITEMS, X, ROW> {
+    typedef k_pack<typename X::stored, ROW::VEC> pack;
+    const ROW &row;
+
+    static __device__ __forceinline__ pack *slots() {
+        KF_SHARED(pack, all);
+        return all + threadIdx.x;
+    }
+    __device__ __forceinline__ k_kept(const typename X::stored *x, const ROW &row,
+                                      typename X::stored other)
+        : row(row) {
+        pack *slot = slots();
+#pragma unroll ITEMS
+        for (int v = row.lane; row.has(v); v += ROW::STRIDE, slot += ROW::THREADS) {
+            if (pack::BYTES >= 4 && row.full(v))
+                k_copy_async<pack::BYTES < 4 ? 4 : pack::BYTES>(slot, x + row.first + v * ROW::VEC, true);
+            else
+                *slot = row.template load<true>(x, v, other);
+        }
+        k_copy_commit();
+        k_copy_wait<0>();
+    }
+    template <typename F> __device__ __forceinline__ void each(F visit) {
+        const pack *slot = slots();
+#pragma unroll ITEMS
+        for (int v = row.lane; row.has(v); v += ROW::STRIDE, slot += ROW::THREADS) {
+            const pack raw = *slot;
+            typename X::real values[ROW::VEC];
+#pragma unroll
+            for (int j = 0; j < ROW::VEC; j++) values[j] = X::from(raw.at[j]);
+            visit(v, values);
+        }
+    }
+};
+
+// In memory, ITEMS vectors on their way at a time.
+template <int ITEMS, typename X, typename ROW> struct k_kept<2, ITEMS, X, ROW> {
+    typedef k_pack<typename X::stored, ROW::VEC> pack;
+    const ROW &row;
+    const typename X::stored *const x;
+    const typename X::stored other;
+
+    __device__ __forceinline__ k_kept(const typename X::stored *x, const ROW &row,
+                                      typename X::stored other)
+        : row(row), x(x), other(other) {
+    }
+    template <typename F> __device__ __forceinline__ void each(F visit) {
+        for (auto v = row.lane; row.has(v); v += ROW::STRIDE * ITEMS) {
+            pack raw[ITEMS];
+#pragma unroll
+            for (int i = 0; i < ITEMS; i++)
+                raw[i] = row.template load<false>(x, v + i * ROW::STRIDE, other);
+#pragma unroll
+            for (int i = 0; i < ITEMS; i++) {
+                typename X::real values[ROW::VEC];
+#pragma unroll
+                for (int j = 0; j < ROW::VEC; j++) values[j] = X::from(raw[i].at[j]);
+                visit(v + i * ROW::STRIDE, values);
+            }
+        }
+    }
+};
