@@ -51,6 +51,7 @@ static const Bound *const *bind_shapes(Arena *arena, const Kernel *kernel, const
 
 static void bind_kernels(Arena *arena, const Kernels *kernels, TuneProblem *problem) {
     const Ir *const *edges = gate_shapes(arena, problem->ir, &problem->edge_count);
+    if (problem->given && problem->given->references) problem->edge_count = 0;
     TuneKernel *list = arena_array(arena, TuneKernel, kernels->list.count);
     for (uint32_t i = 0; i < kernels->list.count; i++) {
         const Kernel *kernel = &kernels->list.data[i];
@@ -271,6 +272,7 @@ static const char *key_text(Arena *arena, const TuneProblem *p, const ProblemOpt
     for (uint32_t i = 0; i < p->kernel_count; i++)
         key_kernel(&text, &p->kernels[i], options->exact);
     ir_print(&canonical, p->ir, true);
+    if (p->given) text_printf(&text, "data=%016" PRIx64 "\n", p->given->hash);
     text_printf(&text, "ir=%016" PRIx64 "\nmath=%s\nmode=%s\ndevice=%s\ncompiler=%s\n",
                 (uint64_t)XXH3_64bits(canonical.data, canonical.length), options->math,
                 options->hot ? "hot" : "cold", p->identity->key, p->identity->compiler);
