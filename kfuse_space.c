@@ -139,8 +139,7 @@ static const char *values_text(Arena *arena, const Constraint *constraint, Bindi
     return text;
 }
 
-static void blame(const Constraint *constraint, Bindings bindings, const char *what,
-                  Diags *diags) {
+static void blame(const Constraint *constraint, Bindings bindings, const char *what, Diags *diags) {
     const char *values = values_text(diags->arena, constraint, bindings);
     diag_error(diags, constraint->ast->source, constraint->ast->nodes.data[constraint->value].span,
                *values ? values : NULL, "%s", what);
@@ -154,7 +153,8 @@ static void explain(const Space *space, Bindings bindings, Diags *diags) {
             if (!constraint->hard) continue;
             if (alone && holds_somewhere(diags->arena, space, constraint, bindings)) continue;
             blame(constraint, bindings,
-                  alone ? "no point satisfies this" : "no point satisfies this and the others", diags);
+                  alone ? "no point satisfies this" : "no point satisfies this and the others",
+                  diags);
         }
 }
 
@@ -190,7 +190,7 @@ KfStatus kf_grid(KfProgram *program, const KfTuneOptions *options, KfKernel **ke
     return search(program, options, "grid", UINT32_MAX, options ? options->seed : 0, kernel);
 }
 
-KfStatus kf_random(KfProgram *program, uint32_t trials, uint64_t seed,
-                   const KfTuneOptions *options, KfKernel **kernel) {
+KfStatus kf_random(KfProgram *program, uint32_t trials, uint64_t seed, const KfTuneOptions *options,
+                   KfKernel **kernel) {
     return search(program, options, "random", trials, seed, kernel);
 }

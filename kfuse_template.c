@@ -19,13 +19,14 @@ static const char *language_of(const char *path) {
 
 /* What to write where nothing is said at all. */
 static void show_header(Text *out, bool cuda) {
-    text_add(out, "a header to begin with; its lines may also be options (--knob '__BLOCK__ 128 256'):\n"
-                  "    //! kernel   scale\n"
-                  "    //! computes y = x * 2\n"
-                  "    //! input    x[n] : f32\n"
-                  "    //! output   y[n] : like x\n"
-                  "    //! args     x y n\n"
-                  "    //! knob     __BLOCK__ 128 256\n");
+    text_add(out,
+             "a header to begin with; its lines may also be options (--knob '__BLOCK__ 128 256'):\n"
+             "    //! kernel   scale\n"
+             "    //! computes y = x * 2\n"
+             "    //! input    x[n] : f32\n"
+             "    //! output   y[n] : like x\n"
+             "    //! args     x y n\n"
+             "    //! knob     __BLOCK__ 128 256\n");
     text_add(out, cuda ? "    //! launch   grid = ceildiv(n, __BLOCK__)  block = __BLOCK__\n"
                        : "    //! launch   block = cpus\n");
 }
@@ -133,7 +134,8 @@ static void specify_inputs(KfProgram *program, const Inference *in) {
 static KfStatus check_layouts(KfProgram *program, const KfProblem *problem) {
     for (size_t i = 0; i < problem->input_count + problem->output_count; i++) {
         bool input = i < problem->input_count;
-        const KfTensor *t = input ? &problem->inputs[i] : &problem->outputs[i - problem->input_count];
+        const KfTensor *t =
+            input ? &problem->inputs[i] : &problem->outputs[i - problem->input_count];
         if (t->strides)
             return session_say(program->session, KF_USAGE,
                                "a template's arrays are dense: '%s' has strides", t->name);
@@ -187,8 +189,9 @@ static bool reads_all(const KfProgram *program, const Ir *ir, Diags *diags) {
     }
     for (uint32_t o = 0; o < ir->outputs.count; o++)
         if (ir->outputs.data[o].updates >= 0)
-            diag_error(diags, template->computes->source, template->computes->statements.data[0].span,
-                       NULL, "a template writes no input: '%s' is updated in place",
+            diag_error(diags, template->computes->source,
+                       template->computes->statements.data[0].span, NULL,
+                       "a template writes no input: '%s' is updated in place",
                        ir->outputs.data[o].name);
     return diags->errors == 0;
 }
@@ -244,7 +247,8 @@ static bool add_params(const Template *template, const LowerOptions *lower, Ir *
         for (uint32_t a = 0; a < template->args.count; a++)
             found |= strcmp(template->args.data[a], param.name) == 0;
         if (!found)
-            diag_error(diags, NULL, (Span){0}, NULL, "the template has no argument '%s'", param.name);
+            diag_error(diags, NULL, (Span){0}, NULL, "the template has no argument '%s'",
+                       param.name);
         array_push(ir->arena, &ir->params, param);
     }
     return diags->errors == 0;
@@ -282,10 +286,11 @@ static KfStatus take_references(KfProgram *program, const KfProblem *problem, Gi
         const char *name = ir->outputs.data[o].name;
         const KfTensor *said = find_tensor(problem->outputs, problem->output_count, name);
         if (!said || !said->data)
-            return session_say(program->session, KF_INPUT,
-                               "nothing says what '%s' should be: %s has no computes line, and there is "
-                               "no reference for it",
-                               name, program->template->path);
+            return session_say(
+                program->session, KF_INPUT,
+                "nothing says what '%s' should be: %s has no computes line, and there is "
+                "no reference for it",
+                name, program->template->path);
         references[o] = said->data;
         given_tolerance(ir->outputs.data[o].type.dtype, &rtol[o], &atol[o]);
         if (problem->has_tolerance) rtol[o] = problem->rtol, atol[o] = problem->atol;
@@ -314,8 +319,8 @@ static KfStatus take_data(KfProgram *program, const KfProblem *problem) {
     const void **inputs = arena_array(program->arena, const void *, ir->inputs.count + 1);
     bool silent = !program->template->template->computes, any = silent;
     given->inputs = inputs;
-    KfStatus status = silent ? take_references(program, problem, given)
-                             : refuse_references(program, problem);
+    KfStatus status =
+        silent ? take_references(program, problem, given) : refuse_references(program, problem);
     if (status != KF_OK) return status;
     for (uint32_t i = 0; i < ir->inputs.count; i++) {
         const char *name = ir->inputs.data[i].name;
@@ -323,9 +328,9 @@ static KfStatus take_data(KfProgram *program, const KfProblem *problem) {
         inputs[i] = said ? said->data : NULL;
         any |= inputs[i] != NULL;
         if (silent && !inputs[i])
-            return session_say(program->session, KF_INPUT,
-                               "a reference says nothing about generated data: '%s' has none of its own",
-                               name);
+            return session_say(
+                program->session, KF_INPUT,
+                "a reference says nothing about generated data: '%s' has none of its own", name);
     }
     given->hash = given_hash(given, ir);
     if (any) program->given = given;
@@ -377,7 +382,8 @@ KfStatus template_parts(KfProgram *program, Arena *arena, const char *language, 
     Group *group = arena_new(arena, Group);
     int64_t elements = 0;
     if (strcmp(language, template->template->language) != 0)
-        return session_say(program->session, KF_USAGE, "%s is not in that language", template->path);
+        return session_say(program->session, KF_USAGE, "%s is not in that language",
+                           template->path);
     for (uint32_t o = 0; o < ir->outputs.count; o++) {
         array_push(arena, &group->outputs, o);
         elements += type_count(&ir->outputs.data[o].type);

@@ -32,7 +32,8 @@ static char *header_lines(const Options *o) {
 static KfStatus open_template(Job *job) {
     const char *path = job->options->words[0], *ending = strrchr(path, '.');
     if (!ending || (strcmp(ending, ".cu") != 0 && strcmp(ending, ".c") != 0)) {
-        fprintf(stderr, "kfuse: tune takes FILE.cu or FILE.c, not '%s'; an expression needs no command\n",
+        fprintf(stderr,
+                "kfuse: tune takes FILE.cu or FILE.c, not '%s'; an expression needs no command\n",
                 path);
         return KF_USAGE;
     }

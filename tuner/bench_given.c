@@ -38,8 +38,8 @@ static void bound_element(const Given *given, DType type, uint32_t output, int64
                           Near *near) {
     size_t size = dtype_info(type)->bytes;
     Scalar lo, hi;
-    Scalar reference = dtype_load(
-        type, (const uint8_t *)given->references[output] + (size_t)(from + i) * size);
+    Scalar reference =
+        dtype_load(type, (const uint8_t *)given->references[output] + (size_t)(from + i) * size);
     double value = dtype_is_float(type) ? reference.real : (double)reference.whole;
     double tolerance = given->atol[output] + given->rtol[output] * fabs(value);
     if (dtype_is_float(type))
