@@ -281,23 +281,27 @@ static bool fill_slab(Rig *rig, Why *why) {
 /* In the host's memory a run keeps to four times its arrays and what its processes need: two sets,
  * or as many small ones as ROTATION_HOST holds. That is past any cache, if not past four of the
  * largest. */
-static size_t host_sets(const Rig *rig) {
-    size_t sets = rig->slab_stride ? (size_t)ROTATION_HOST / rig->slab_stride : 1;
+static size_t host_sets(size_t bytes) {
+    size_t sets = (size_t)ROTATION_HOST / bytes;
     return sets < 2 ? 2 : sets;
+}
+
+uint32_t rig_rotation(const Rig *rig, size_t bytes) {
+    size_t target = 4 * (size_t)rig->setup.identity.cache;
+    if (target < rotation_floor) target = rotation_floor;
+    if (bytes == 0 || rig->setup.hot || rig->device->imaginary) return 1;
+    size_t wanted = (target + bytes - 1) / bytes;
+    if (rig->hands == &hands_host && wanted > host_sets(bytes)) wanted = host_sets(bytes);
+    return wanted > RIG_SETS_MAX ? RIG_SETS_MAX : (uint32_t)wanted;
 }
 
 bool rig_make_sets(Rig *rig, Why *why) {
     if (rig->sets > 0) return true;
-    size_t target = 4 * (size_t)rig->setup.identity.cache;
-    if (target < rotation_floor) target = rotation_floor;
     for (uint32_t i = 0; i < rig->tensor_count; i++)
         if (rig->tensors[i].alias < 0)
             rig->slab_stride += round_up(tensor_bytes(&rig->tensors[i]), SLAB_UNIT);
-    size_t wanted = rig->slab_stride ? (target + rig->slab_stride - 1) / rig->slab_stride : 1;
-    if (rig->setup.hot || rig->device->imaginary) wanted = 1;
-    if (rig->hands == &hands_host && wanted > host_sets(rig)) wanted = host_sets(rig);
-    if (wanted > RIG_SETS_MAX) wanted = RIG_SETS_MAX;
-    for (rig->sets = (uint32_t)wanted; rig->sets > 1; rig->sets -= rig->sets / 4 + 1) {
+    for (rig->sets = rig_rotation(rig, rig->slab_stride); rig->sets > 1;
+         rig->sets -= rig->sets / 4 + 1) {
         size_t bytes = (rig->sets - 1) * rig->slab_stride;
         if (rig->device->allocate(rig->state, bytes, &rig->slab, why)) break;
     }

@@ -176,6 +176,8 @@ void rig_fill_host(const Rig *rig, uint32_t slot, void *storage);
 /* Makes the sets to rotate through, once: past four times the last-level cache, as memory allows.
  */
 bool rig_make_sets(Rig *rig, Why *why);
+/* How many copies of so many bytes to rotate through. */
+uint32_t rig_rotation(const Rig *rig, size_t bytes);
 /* Inputs that are updated in place get their first values back. */
 bool rig_refill(Rig *rig, uint32_t first_set, uint32_t sets, Why *why);
 

@@ -78,13 +78,17 @@ static uint32_t buffer_of(const Ir *ir, EagerRef ref) {
     return ir->inputs.count + ir->outputs.count + ref.index;
 }
 
+/* A step's workspace is one of the whole run's temporaries already. */
+static uint32_t rename_buffer(const Ir *whole, const EagerStep *step, uint32_t buffer) {
+    uint32_t inputs = step->ir->inputs.count;
+    if (buffer > inputs) return whole->inputs.count + whole->outputs.count + buffer - inputs - 1;
+    return buffer_of(whole, buffer == inputs ? step->result : step->operands.data[buffer]);
+}
+
 static void rename_buffers(const TuneProblem *problem, const EagerStep *step, Launch *launch) {
     for (uint32_t i = 0; i < launch->arg_count; i++) {
         Arg *arg = &launch->args[i];
-        if (arg->kind != ARG_BUFFER) continue;
-        bool result = arg->buffer >= step->ir->inputs.count;
-        arg->buffer =
-            buffer_of(problem->ir, result ? step->result : step->operands.data[arg->buffer]);
+        if (arg->kind == ARG_BUFFER) arg->buffer = rename_buffer(problem->ir, step, arg->buffer);
     }
 }
 

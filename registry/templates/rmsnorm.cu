@@ -19,10 +19,10 @@
 //! prefer   __VEC__ * bytes_x == 16 || (__VEC__ == 1 && cols % (16 // bytes_x) != 0)
 //! prefer   __PEEL__ == (cols % __VEC__ != 0)
 //! prefer   __TPR__ * __RPB__ >= 128 && (__TPR__ * __RPB__ <= 512 || __RPB__ == 1)
-//! prefer   __KEEP__ ? __ITEMS__ == 4 : __VEC__ * __ITEMS__ <= 64 && __TPR__ * __CLUSTER__ * (__ITEMS__ - (__ITEMS__ > 8 ? 2 : 1)) * __VEC__ < cols
+//! prefer   __KEEP__ ? __ITEMS__ == 4 : __VEC__ * __ITEMS__ <= 64 && __TPR__ * __CLUSTER__ * (__ITEMS__ - (__ITEMS__ > 8 ? 2 : 1)) * __VEC__ < cols + __PEEL__ * (__VEC__ - 1)
 //! prefer   __KEEP__ == 0 || cols * bytes_x >= 8192 * __KEEP__
 //! prefer   __CLUSTER__ == 1 || cols * bytes_x >= 32768 * __CLUSTER__
-//! prefer   __TPR__ * __CLUSTER__ * __VEC__ * 32 >= cols
+//! prefer   __TPR__ * __CLUSTER__ * __VEC__ * 128 >= cols
 //! launch   grid = ceildiv(rows, __RPB__) * __CLUSTER__  block = __TPR__ * __RPB__  cluster = __CLUSTER__  shared = __KEEP__ == 1 ? min(229376, ceildiv(cols + __PEEL__ * (__VEC__ - 1), __VEC__ * __TPR__ * __CLUSTER__) * __TPR__ * __RPB__ * __VEC__ * bytes_x) : 0  twin = rmsnorm_any
 
 // TPR threads in each of CLUSTER blocks share a row; a block has RPB rows.

@@ -34,7 +34,7 @@ refused 1 "'x' is bf16 here, its line says f32 f64" tune scale.c --shape 4 --dty
 refused 1 "'y' is f64 here, its line says like x" tune saxpy.c --shape 4 --dtype y=f64
 bad 's/\[n\] : like/[2] : like/'
 refused 1 "'y' has 4 where its line says 2" tune bad.c --shape 4
-bad 's/x \* 2$/x.T * 2/; s/y = x \* 2/y = 2/'
+bad 's/y = x \* 2/y = 2/'
 refused 1 "what the template computes does not read 'x'" tune bad.c --shape 4
 refused 1 "--param names 'b'" tune saxpy.c --shape 4 --param b=1
 
