@@ -176,21 +176,27 @@ static void store_as_said(KfProgram *program, Inference *in, const Ir *ir) {
     lower->out_dtype = said;
 }
 
-static bool reads_all(const KfProgram *program, const Ir *ir, Diags *diags) {
-    const Template *template = program->template->template;
+static bool reads(const Ast *ast, const char *name) {
+    for (Node n = 1; n < ast->nodes.count; n++)
+        if (ast->nodes.data[n].kind == AST_NAME && strcmp(ast->nodes.data[n].name, name) == 0)
+            return true;
+    return false;
+}
+
+static bool check_reads(const Template *template, Diags *diags) {
     for (uint32_t i = 0; i < template->inputs.count; i++) {
         const TemplateTensor *tensor = &template->inputs.data[i];
-        bool found = false;
-        for (uint32_t k = 0; k < ir->inputs.count; k++)
-            found |= strcmp(ir->inputs.data[k].name, tensor->name) == 0;
-        if (!found)
+        if (!reads(template->computes, tensor->name))
             diag_error(diags, tensor->said, tensor->mark, NULL,
                        "what the template computes does not read '%s'", tensor->name);
     }
+    return diags->errors == 0;
+}
+
+static bool check_writes(const Ir *ir, const Ast *computes, Diags *diags) {
     for (uint32_t o = 0; o < ir->outputs.count; o++)
         if (ir->outputs.data[o].updates >= 0)
-            diag_error(diags, template->computes->source,
-                       template->computes->statements.data[0].span, NULL,
+            diag_error(diags, computes->source, computes->statements.data[0].span, NULL,
                        "a template writes no input: '%s' is updated in place",
                        ir->outputs.data[o].name);
     return diags->errors == 0;
@@ -200,8 +206,9 @@ static const Ir *computed_program(KfProgram *program, Inference *in, Diags *diag
     const Template *template = program->template->template;
     const Registry *registry = program->session->registry;
     program->ast = template->computes;
+    if (!check_reads(template, diags)) return NULL;
     const Ir *ir = lower(program->arena, program->ast, registry, &program->lower, diags);
-    if (!ir || !reads_all(program, ir, diags)) return NULL;
+    if (!ir || !check_writes(ir, program->ast, diags)) return NULL;
     store_as_said(program, in, ir);
     if (program->lower.has_out_dtype)
         ir = lower(program->arena, program->ast, registry, &program->lower, diags);

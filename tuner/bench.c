@@ -88,7 +88,7 @@ Bench *bench_open(const Device *device, int index, const DeviceIdentity *identit
                   const Ir *rounded, const BenchOptions *options, Why *why) {
     Arena *arena = arena_open();
     Bench *bench = arena_new(arena, Bench);
-    BenchSetup setup = {*identity, options->seed, options->run_limit, options->hot, 0};
+    BenchSetup setup = {*identity, options->seed, options->run_limit, options->hot, 0, NULL};
     bench->arena = arena;
     bench->device = device;
     bench->worker.fd = bench->journal = bench->given = -1;

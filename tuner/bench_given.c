@@ -74,7 +74,7 @@ bool given_check(Rig *rig, uint32_t output, Address zero, Check *check, Why *why
         good = rig->device->download(rig->state, near->out, zero + (Address)at * size,
                                      (size_t)count * size, why);
         if (good)
-            check_block(bound(rig->given, type->dtype, output, at, count, near), near->out, at,
+            check_block(bound(rig->setup.given, type->dtype, output, at, count, near), near->out, at,
                         check);
     }
     free(near);
@@ -85,7 +85,7 @@ void given_expect(const Rig *rig, uint32_t output, int64_t at, void *lo, void *h
     size_t size = rig_output(rig, output)->size;
     Near *near = calloc(1, sizeof *near);
     if (!near) return;
-    bound(rig->given, rig_output(rig, output)->type->dtype, output, at, 1, near);
+    bound(rig->setup.given, rig_output(rig, output)->type->dtype, output, at, 1, near);
     memcpy(lo, near->lo, size);
     memcpy(hi, near->hi, size);
     free(near);

@@ -126,7 +126,7 @@ static bool allocate_set0(Rig *rig, Why *why) {
 
 /* The caller's own data, or generated ones. */
 static const void *given_input(const Rig *rig, uint32_t slot) {
-    return rig->given && !rig->generated ? rig->given->inputs[slot] : NULL;
+    return rig->setup.given && !rig->generated ? rig->setup.given->inputs[slot] : NULL;
 }
 
 static bool fill(Rig *rig, uint32_t slot, Address storage, Why *why) {
@@ -394,9 +394,8 @@ static void plan_oracle(Rig *rig, Oracle *oracle, const Ir *ir) {
 }
 
 Rig *rig_open(Arena *arena, const Device *device, int index, const BenchSetup *setup, const Ir *ir,
-              const Ir *rounded, const Given *given, Why *why) {
+              const Ir *rounded, Why *why) {
     Rig *rig = arena_new(arena, Rig);
-    rig->given = given;
     rig->arena = arena;
     rig->gate_arena = arena_open();
     rig->device = device;

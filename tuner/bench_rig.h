@@ -109,6 +109,7 @@ typedef struct BenchSetup {
     uint64_t seed;
     double run_limit;
     int32_t hot, reserved;
+    const Given *given; /* the caller's data; NULL: none, or on the way to the worker */
 } BenchSetup;
 
 struct Rig {
@@ -122,8 +123,7 @@ struct Rig {
     Tensor *tensors; /* inputs, then outputs */
     uint32_t input_count, tensor_count;
     int domain;         /* of the data */
-    const Given *given; /* the caller's data, or NULL */
-    bool generated;     /* for the moment, even where data are given */
+    bool generated; /* for the moment, even where data are given */
     Guarded *set0;      /* per tensor; an alias has its input's */
     Address slab;       /* sets 1 .. sets-1 */
     size_t slab_stride;
@@ -145,10 +145,9 @@ struct Rig {
     BenchReport report;
 };
 
-/* Opens the device, fills the data (`given` NULL: all generated), prepares the gate. NULL with the
- * reason. */
+/* Opens the device, fills the data, prepares the gate. NULL with the reason. */
 Rig *rig_open(Arena *arena, const Device *device, int index, const BenchSetup *setup, const Ir *ir,
-              const Ir *rounded, const Given *given, Why *why);
+              const Ir *rounded, Why *why);
 void rig_close(Rig *rig);
 
 static inline const Tensor *rig_output(const Rig *rig, uint32_t output) {
@@ -227,7 +226,7 @@ Outcome judge_whole(Rig *rig, const Mounted *mounted, const BenchJob *job, int a
 /* Whether references judge the rig's outputs; an output against its own, and what that accepts of one
  * element, as stored. */
 static inline bool rig_has_references(const Rig *rig) {
-    return rig->given && rig->given->references;
+    return rig->setup.given && rig->setup.given->references;
 }
 bool given_check(Rig *rig, uint32_t output, Address zero, Check *check, Why *why);
 void given_expect(const Rig *rig, uint32_t output, int64_t at, void *lo, void *hi);

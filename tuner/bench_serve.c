@@ -113,14 +113,13 @@ static void serve_rank(Served *served, WireReader *reader) {
 static void serve_setup(Served *served, WireReader *reader) {
     BenchSetup setup;
     const Ir *ir, *rounded;
-    const Given *given;
     BenchReport report = {0};
     Why why = {"a damaged program came over the wire"};
     double begin = wire_now();
     if (bench_get_setup(served->arena, reader, &setup, &ir, &rounded) &&
-        given_get(served->arena, reader, ir, &given, &why))
-        served->rig = rig_open(served->arena, served->device, served->index, &setup, ir, rounded,
-                               given, &why);
+        given_get(served->arena, reader, ir, &setup.given, &why))
+        served->rig =
+            rig_open(served->arena, served->device, served->index, &setup, ir, rounded, &why);
     if (served->rig) {
         served->rig->report.start_seconds = wire_now() - begin;
         report = served->rig->report;

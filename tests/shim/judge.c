@@ -101,7 +101,7 @@ static bool judge_one(const Subject *subject, Why *why) {
     Arena *arena = arena_open();
     BenchSetup setup = {.seed = SEED, .run_limit = RUN_LIMIT};
     device_shim.identify(0, true, &setup.identity, why);
-    Rig *rig = rig_open(arena, &device_shim, 0, &setup, subject->ir, NULL, NULL, why);
+    Rig *rig = rig_open(arena, &device_shim, 0, &setup, subject->ir, NULL, why);
     bool good = rig != NULL;
     if (good) fence(rig);
     for (uint32_t i = 0; i < subject->trials.count && good; i++) {
