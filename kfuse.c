@@ -58,6 +58,7 @@ static KfStatus uncovered(KfProgram *program, const Group *group) {
 
 KfStatus pipeline_parts(KfProgram *program, Arena *arena, const char *language, Parts *parts) {
     const Ir *ir = program->simplified;
+    if (program->template) return template_parts(program, arena, language, parts);
     Groups groups = fuse(arena, ir);
     bool only = groups.list.count == 1;
     for (uint32_t i = 0; i < groups.list.count; i++) {
@@ -82,7 +83,7 @@ static const Ir *rounded_program(const KfProgram *program, Arena *arena) {
         narrow |=
             dtype_is_float(ir_node(ir, v)->type.dtype) && ir_node(ir, v)->type.dtype < ir->compute;
     options.round_each_op = true;
-    if (!narrow) return NULL;
+    if (!narrow || !program->ast) return NULL;
     return simplify(arena, lower(arena, program->ast, program->session->registry, &options, &diags),
                     true);
 }
@@ -143,17 +144,21 @@ KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *in) {
         .rounded = rounded_program(program, arena),
         .store = session->store,
         .journal = session->journal,
+        .given = program->given,
     };
     ProblemOptions how = {program->math, in->hot, in->exact};
     build_problems(kernel, &whole, &parts, &how);
     Part *list = parts.list.data;
+    for (uint32_t i = 0; i < parts.list.count; i++)
+        if ((status = space_check_points(program, &list[i])) != KF_OK) return status;
     kernel->parts = list;
     kernel->part_count = parts.list.count;
     if (!tuning_options(program, in, &list[0].problem, arena, &options)) return KF_USAGE;
     if (!options.retune && tuning_answer(kernel, list, parts.list.count, &options, began))
         return KF_OK;
-    const Eager *chain =
-        eager(arena, program->ast, session->registry, &program->lower, program->ir, &diags);
+    const Eager *chain = program->ast ? eager(arena, program->ast, session->registry,
+                                              &program->lower, program->ir, &diags)
+                                      : NULL;
     if (!add_companions(kernel, &whole, &parts, chain, &why))
         return session_say(session, KF_NO_KERNEL, "%s", why.text);
     return tuning_kernel(kernel, &whole, list, parts.list.count, &options, chain, began);

@@ -51,6 +51,7 @@ static const Bound *const *bind_shapes(Arena *arena, const Kernel *kernel, const
 
 static void bind_kernels(Arena *arena, const Kernels *kernels, TuneProblem *problem) {
     const Ir *const *edges = gate_shapes(arena, problem->ir, &problem->edge_count);
+    if (problem->given && problem->given->references) problem->edge_count = 0;
     TuneKernel *list = arena_array(arena, TuneKernel, kernels->list.count);
     for (uint32_t i = 0; i < kernels->list.count; i++) {
         const Kernel *kernel = &kernels->list.data[i];
@@ -160,8 +161,10 @@ static int64_t stream_bytes(const BoundTensor *tensor) {
     return tensor->count * dtype_info(tensor->dtype)->bytes / 16 * 16;
 }
 
+/* A stream that only reads has nothing to show for it: a compiler leaves its loads out. */
 int64_t problem_roof_bytes(const Bound *bound) {
     int64_t bytes = 0;
+    if (full_size(bound, true) == 0) return 0;
     for (uint32_t i = 0; i < bound->tensors.count; i++)
         if (bound->tensors.data[i].full) bytes += stream_bytes(&bound->tensors.data[i]);
     return bytes;
@@ -265,6 +268,7 @@ static const char *key_text(Arena *arena, const TuneProblem *p, const ProblemOpt
     for (uint32_t i = 0; i < p->kernel_count; i++)
         key_kernel(&text, &p->kernels[i], options->exact);
     ir_print(&canonical, p->ir, true);
+    if (p->given) text_printf(&text, "data=%016" PRIx64 "\n", p->given->hash);
     text_printf(&text, "ir=%016" PRIx64 "\nmath=%s\nmode=%s\ndevice=%s\ncompiler=%s\n",
                 (uint64_t)XXH3_64bits(canonical.data, canonical.length), options->math,
                 options->hot ? "hot" : "cold", p->identity->key, p->identity->compiler);

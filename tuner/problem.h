@@ -29,7 +29,8 @@ const char *problem_shape(Arena *arena, const Ir *ir);
 const char *problem_space(Arena *arena, const Ir *ir);
 /* "2 reads and 1 write". */
 const char *problem_roof_text(Arena *arena, const Bound *bound);
-/* Bytes that the roof's kernel moves; 0: there is none, as for a product. */
+/* Bytes that the roof's kernel moves; 0: there is none, as for a product, or where no
+ * output is of full size. */
 int64_t problem_roof_bytes(const Bound *bound);
 /* The power of two that an extent is counted for, itself included. */
 int64_t problem_bucket(int64_t extent);
