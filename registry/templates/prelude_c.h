@@ -762,6 +762,29 @@ K_INLINE k_number k_sum(k_real x) {
     return x[0];
 }
 
+//@ k_wide k_widen k_sum_wide
+/* Half as many lanes as k_real has, in f64: a register's worth (of two, gcc makes memory). */
+typedef double k_wide __attribute__((vector_size(K_LANES / 2 * sizeof(double))));
+typedef k_number k_half __attribute__((vector_size(K_LANES / 2 * sizeof(k_number))));
+K_INLINE k_wide k_widen(k_real x, int half) {
+    union {
+        k_real whole;
+        k_half half[2];
+    } u = {x};
+#if defined(__AVX512F__) && K_WIDTH / K_BYTES == 16 && !defined(__clang__)
+    return __builtin_ia32_cvtps2pd512_mask(u.half[half], (k_wide){0}, -1, 4); /* gcc 12 makes two */
+#else
+    return K_TO(k_wide, u.half[half]);
+#endif
+}
+K_INLINE double k_sum_wide(k_wide x) {
+#pragma GCC unroll 8
+    for (int half = K_LANES / 4; half > 0; half /= 2)
+#pragma GCC unroll 16
+        for (int lane = 0; lane < half; lane++) x[lane] += x[lane + half];
+    return x[0];
+}
+
 //@ k_most
 /* The largest lane that is no NaN. */
 K_INLINE k_number k_most(k_real x) {
