@@ -124,9 +124,7 @@ static KfStatus verify_end(KfKernel *kernel, const KfTuneOptions *in, const Ir *
     Why why;
     const char *reason;
     end->shape = problem_space(arena, ir);
-    if (!problem_build(arena, &where, ir, NULL, &kernel->parts[0].kernels, NULL, &how, &problem,
-                       &why))
-        return session_say(session, KF_NO_KERNEL, "%s", why.text);
+    problem_build(arena, &where, ir, NULL, &kernel->parts[0].kernels, &how, &problem);
     if (!tuning_options(kernel->program, in, &problem, arena, &options)) return KF_USAGE;
     if (!tune(arena, &problem, &options, tuned, &why))
         return session_say(session, KF_ENVIRONMENT, "%s", why.text);

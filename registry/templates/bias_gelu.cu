@@ -66,12 +66,14 @@ extern "C" __global__ void __launch_bounds__(__BLOCK__)
     const long long n = rows * cols, vectors = n / __VEC__, last = vectors * __VEC__ + threadIdx.x;
     const long long first = (long long)blockIdx.x * (__BLOCK__ * __UNROLL__) + threadIdx.x;
     k_pack<T_x, __VEC__> in[__UNROLL__];
+#pragma unroll
+    for (int u = 0; u < __UNROLL__; u++)
+        if (first + u * __BLOCK__ < vectors)
+            in[u] = k_load_once<__VEC__>(x + (first + u * __BLOCK__) * __VEC__);
     k_pack<T_b, __VEC__> bias[__UNROLL__];
     long long column = column_of(first * __VEC__, cols);
 #pragma unroll
     for (int u = 0; u < __UNROLL__; u++) {
-        if (first + u * __BLOCK__ >= vectors) break;
-        in[u] = k_load_once<__VEC__>(x + (first + u * __BLOCK__) * __VEC__);
         bias[u] = biases(b, column, cols);
         column += __BLOCK__ * __VEC__;
         if (column >= cols) column = column_of(column, cols);

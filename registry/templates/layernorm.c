@@ -12,7 +12,7 @@
 //! knob     __THREADS__ 0 1 2 4 8 16 32 64 128 256
 //! require  __THREADS__ <= cpus
 //! prefer   __BLOCK__ == 8192 || cols > 8192
-//! prefer   __STREAM__ == 2 || (__STREAM__ == 0) == (rows * cols * bytes_x > 8388608)
+//! prefer   __STREAM__ == 2 || (__STREAM__ == 0 && rows * cols * bytes_x > 8388608)
 //! prefer   __THREADS__ == 0 || (__THREADS__ < cpus && rows * cols <= 262144)
 //! launch   block = __THREADS__ ? __THREADS__ : max(1, min(min(cpus, rows), rows * cols // 8192))
 
@@ -71,7 +71,7 @@ K_INLINE k_number total(const Row *row, int64_t count, int square, int64_t ahead
         for (int u = 0; u < UNROLL; u++) {
             const k_real d = distance(row, i + u * K_LANES, K_LANES);
             if (__AHEAD__ && ahead) __builtin_prefetch(row->x + ahead + i + u * K_LANES, 0, __AHEAD__);
-            sum[u] = square ? k_fma(d, d, sum[u]) : sum[u] + d;
+            sum[u] = square ? k_multiply_add(d, d, sum[u]) : sum[u] + d;
         }
     for (; i < count; i += K_LANES) {
         const k_real d = k_select(k_first(count - i), distance(row, i, count - i), k_all(0));

@@ -216,6 +216,16 @@ K_INLINE k_real k_fma(k_real a, k_real b, k_real c) {
 #endif
 }
 
+//@ k_multiply_add
+/* a * b + c, rounded once where the machine has an instruction for it. */
+K_INLINE k_real k_multiply_add(k_real a, k_real b, k_real c) {
+#if defined(K_FMA) || defined(__FP_FAST_FMAF)
+    return k_fma(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
 //@ k_fmod
 K_INLINE k_real k_fmod(k_real a, k_real b) {
     K_EACH(a, K_LIBM(__builtin_fmod)(a[lane], b[lane]));
@@ -539,19 +549,20 @@ K_BOUNDED(exp, K_OF(-104.0f, -746.0), 0, K_OF(88.75f, 710.0), K_INF)
 
 //@ k_exp_below
 /* exp(x) of x <= 0 in f32, without a call: 2^n exp(r) with r = x - n log(2), exp(r) by a polynomial.
- * At most 0.88 ulp off, over all x; half the time of k_exp. */
+ * Over all x at most 0.89 ulp off, 1.17 without k_fma; half the time of k_exp. */
 #if !K_F64
 K_INLINE k_real k_exp_below(k_real x) {
     const k_real shift = k_all(0x1.8p23f); /* what is added to it is rounded to a whole number */
     x = k_larger(k_all(-104), x);
-    k_real t = k_fma(x, k_all(0x1.715476p0f), shift), n = t - shift;
-    k_real r = k_fma(n, k_all(-0x1.7f7d1cp-20f), k_fma(n, k_all(-0x1.62e4p-1f), x));
-    k_real y = k_fma(r, k_all(0x1.6850e4p-10f), k_all(0x1.123bccp-7f));
-    y = k_fma(y, r, k_all(0x1.555b98p-5f));
-    y = k_fma(y, r, k_all(0x1.55548ep-3f));
-    y = k_fma(y, r, k_all(0x1.fffff8p-2f));
-    y = k_fma(y, r, k_all(1));
-    y = k_fma(y, r, k_all(1));
+    k_real t = k_multiply_add(x, k_all(0x1.715476p0f), shift), n = t - shift;
+    k_real r = k_multiply_add(n, k_all(-0x1.62e4p-1f), x);
+    r = k_multiply_add(n, k_all(-0x1.7f7d1cp-20f), r);
+    k_real y = k_multiply_add(r, k_all(0x1.6850e4p-10f), k_all(0x1.123bccp-7f));
+    y = k_multiply_add(y, r, k_all(0x1.555b98p-5f));
+    y = k_multiply_add(y, r, k_all(0x1.55548ep-3f));
+    y = k_multiply_add(y, r, k_all(0x1.fffff8p-2f));
+    y = k_multiply_add(y, r, k_all(1));
+    y = k_multiply_add(y, r, k_all(1));
 #if defined(__AVX512F__) && K_WIDTH / K_BYTES == 16
     return __builtin_ia32_scalefps512_mask(y, n, y, -1, 4);
 #else

@@ -11,19 +11,22 @@
 //! knob     __ITEMS__ 4 1 2 3 5 6 7 8 10 12 14 16
 //! knob     __CLUSTER__ 1 2 4 8
 //! knob     __PEEL__ 1 0
+//! knob     __EARLY__ 1 0
 //! require  __TPR__ * __RPB__ >= 32 && __TPR__ * __RPB__ <= 1024 && __VEC__ * bytes_x <= 16
 //! require  cols <= 1073741824 && (__PEEL__ || cols % __VEC__ == 0)
 //! require  __CLUSTER__ == 1 || (__RPB__ == 1 && __TPR__ >= 32)
-//! require  __KEEP__ != 0 || __TPR__ * __CLUSTER__ * __ITEMS__ * __VEC__ >= cols + __PEEL__ * (__VEC__ - 1)
-//! require  __KEEP__ != 1 || ceildiv(cols + __PEEL__ * (__VEC__ - 1), __VEC__ * __TPR__ * __CLUSTER__) * __TPR__ * __RPB__ * __VEC__ * bytes_x <= 229376
-//! prefer   __VEC__ * bytes_x == 16 || (__VEC__ == 1 && cols % (16 // bytes_x) != 0)
+//! require  __KEEP__ != 0 || __TPR__ * __CLUSTER__ * __ITEMS__ * __VEC__ >= cols + (cols % __VEC__ ? __VEC__ - 1 : 0)
+//! require  __KEEP__ != 1 || ceildiv(cols + (cols % __VEC__ ? __VEC__ - 1 : 0), __VEC__ * __TPR__ * __CLUSTER__) * __TPR__ * __RPB__ * __VEC__ * bytes_x <= 229376
 //! prefer   __PEEL__ == (cols % __VEC__ != 0)
-//! prefer   __TPR__ * __RPB__ >= 128 && (__TPR__ * __RPB__ <= 512 || __RPB__ == 1)
-//! prefer   __KEEP__ ? __ITEMS__ == 4 : __VEC__ * __ITEMS__ <= 64 && __TPR__ * __CLUSTER__ * (__ITEMS__ - (__ITEMS__ > 8 ? 2 : 1)) * __VEC__ < cols + __PEEL__ * (__VEC__ - 1)
+//! prefer   __VEC__ * bytes_x == 16 || (cols % (16 // bytes_x) != 0 && (__VEC__ == 1 || __VEC__ * bytes_x == 8))
+//! prefer   __TPR__ * __RPB__ >= 64 && (__TPR__ * __RPB__ <= 512 || __RPB__ == 1)
+//! prefer   __KEEP__ ? __ITEMS__ == 4 : __VEC__ * __ITEMS__ <= 64
+//! prefer   __KEEP__ || __TPR__ * __CLUSTER__ * (__ITEMS__ - (__ITEMS__ > 8 ? 2 : 1)) * __VEC__ < cols + (cols % __VEC__ ? __VEC__ - 1 : 0)
+//! prefer   __KEEP__ || __TPR__ * __CLUSTER__ // 2 * __ITEMS__ * __VEC__ < cols
 //! prefer   __KEEP__ == 0 || cols * bytes_x >= 8192 * __KEEP__
 //! prefer   __CLUSTER__ == 1 || cols * bytes_x >= 32768 * __CLUSTER__
-//! prefer   __TPR__ * __CLUSTER__ * __VEC__ * 128 >= cols
-//! launch   grid = ceildiv(rows, __RPB__) * __CLUSTER__  block = __TPR__ * __RPB__  cluster = __CLUSTER__  shared = __KEEP__ == 1 ? min(229376, ceildiv(cols + __PEEL__ * (__VEC__ - 1), __VEC__ * __TPR__ * __CLUSTER__) * __TPR__ * __RPB__ * __VEC__ * bytes_x) : 0  twin = rmsnorm_any
+//! prefer   __TPR__ * __CLUSTER__ * __VEC__ * 96 >= cols && (__KEEP__ == 0 || __TPR__ >= 128)
+//! launch   grid = ceildiv(rows, __RPB__) * __CLUSTER__  block = __TPR__ * __RPB__  cluster = __CLUSTER__  shared = __KEEP__ == 1 ? min(229376, ceildiv(cols + (cols % __VEC__ ? __VEC__ - 1 : 0), __VEC__ * __TPR__ * __CLUSTER__) * __TPR__ * __RPB__ * __VEC__ * bytes_x) : 0  twin = rmsnorm_any
 
 // TPR threads in each of CLUSTER blocks share a row; a block has RPB rows.
 
@@ -50,6 +53,7 @@ typedef int k_index;
 #define __ITEMS__ 4
 #define __CLUSTER__ 1
 #define __PEEL__ 1
+#define __EARLY__ 1
 #endif
 
 // How an element of x is read, and one of y written.
@@ -64,31 +68,26 @@ K_INLINE T_y to_y(ACC y) {
     return KF_TO_y(y);
 }
 
-// The gain, an epilogue: the columns of vector v, `x` already normal.
-template <typename ROW>
-K_INLINE k_pack<T_y, ROW::VEC> gained(const ROW &row, decltype(row.lane) v, const ACC (&x)[ROW::VEC], const T_g *g) {
-    const auto gain = row.load_row(g, v);
-    k_pack<T_y, ROW::VEC> pack;
+// The gain, an epilogue of the columns that it is for.
+template <int N> K_INLINE k_pack<T_y, N> gained(const ACC (&x)[N], ACC factor, const k_pack<T_g, N> &gain) {
+    k_pack<T_y, N> pack;
 #pragma unroll
-    for (int j = 0; j < ROW::VEC; j++) pack.at[j] = to_y(x[j] * KF_FROM_g(gain.at[j]));
+    for (int j = 0; j < N; j++) pack.at[j] = to_y(x[j] * factor * KF_FROM_g(gain.at[j]));
     return pack;
 }
 
 template <int KEEP, typename ROW>
 K_INLINE void KF_ENTRY(rmsnorm_row)(const ROW &row, const T_x *x, const T_g *g, T_y *y, const ACC cols, const ACC eps) {
     k_kept<KEEP, __ITEMS__, X, ROW> kept(x, row, KF_TO_x((ACC)0));
+    const k_columns<KEEP == 0 && __EARLY__, __ITEMS__, T_g, ROW> gain(g, row);
     if (ROW::BLOCKS > 1) k_cluster_wait();
     k_sum<ACC> squares = {0};
-    kept.each([&](auto, auto &x) {
+    kept.each([&](auto, auto &x, int) {
 #pragma unroll
-        for (int j = 0; j < ROW::VEC; j++) squares.x += x[j] * x[j];
+        for (int j = 0; j < ROW::VEC; j++) squares.x = fmaf(x[j], x[j], squares.x);
     });
-    const ACC factor = 1 / sqrtf(row.reduce(squares).x / cols + eps);
-    kept.each([&](auto v, auto &x) {
-#pragma unroll
-        for (int j = 0; j < ROW::VEC; j++) x[j] *= factor;
-        row.store(y, v, gained(row, v, x, g));
-    });
+    const ACC factor = rsqrtf(row.reduce(squares).x / cols + eps);
+    kept.each([&](auto v, auto &x, int i) { row.store(y, v, gained(x, factor, gain.get(v, i))); });
 }
 
 extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)

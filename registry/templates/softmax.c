@@ -10,7 +10,7 @@
 //! knob     __THREADS__ 0 1 2 4 8 16 32 64 128 256
 //! require  __THREADS__ <= cpus
 //! prefer   __BLOCK__ == 16384 || cols > min(__BLOCK__, 16384)
-//! prefer   __STREAM__ == 2 || (__STREAM__ == 0) == (rows * cols * bytes_x > 8388608)
+//! prefer   __STREAM__ == 2 || (__STREAM__ == 0 && rows * cols * bytes_x > 8388608)
 //! prefer   __THREADS__ == 0 || (__THREADS__ < cpus && rows * cols <= 262144)
 //! launch   block = __THREADS__ ? __THREADS__ : max(1, min(min(cpus, rows), rows * cols // 8192))
 
