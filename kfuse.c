@@ -39,29 +39,37 @@ KfStatus pipeline_compile(KfProgram *program, const Source *source, const KfProb
     return KF_OK;
 }
 
-KfStatus pipeline_groups(KfProgram *program, Groups *groups) {
-    *groups = fuse(program->arena, program->simplified);
-    for (uint32_t i = 0; i < groups->list.count; i++) {
-        const Group *group = &groups->list.data[i];
-        if (group->kind == GROUP_ELEMENTWISE) continue;
-        const IrNode *culprit = ir_node(program->simplified, group->culprit);
-        Diags diags = {.arena = program->arena};
-        diag_error(&diags, program->ir->source, culprit->span, NULL,
-                   "no kernel covers %s yet ('%s')",
-                   group->kind == GROUP_PRODUCT ? "a product" : "a reduction", ir_op_name(culprit));
-        diags_print(&program->session->message, &diags);
-        return KF_NO_KERNEL;
-    }
-    return KF_OK;
+static const Library *library(KfProgram *program, const char *language) {
+    const Library **slot = &program->libraries[strcmp(language, "cuda") == 0];
+    if (!*slot) *slot = library_open(program->arena, language, program->session->registry);
+    return *slot;
 }
 
-/* Outputs without elements need no kernel. */
-static void drop_empty(const Ir *ir, Groups *groups) {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < groups->list.count; i++)
-        if (type_count(&ir->outputs.data[groups->list.data[i].outputs.data[0]].type) > 0)
-            groups->list.data[kept++] = groups->list.data[i];
-    groups->list.count = kept;
+/* Says at which value no kernel could be had. */
+static KfStatus uncovered(KfProgram *program, const Group *group) {
+    Diags diags = {.arena = program->arena};
+    const IrNode *culprit = ir_node(program->simplified, group->culprit);
+    diag_error(&diags, program->ir->source, culprit->span, NULL, "no kernel covers %s ('%s')",
+               group->kind == GROUP_PRODUCT ? "this product" : "this reduction",
+               ir_op_name(culprit));
+    diags_print(&program->session->message, &diags);
+    return KF_NO_KERNEL;
+}
+
+KfStatus pipeline_parts(KfProgram *program, Arena *arena, const char *language, Parts *parts) {
+    const Ir *ir = program->simplified;
+    if (program->template) return template_parts(program, arena, language, parts);
+    Groups groups = fuse(arena, ir);
+    bool only = groups.list.count == 1;
+    for (uint32_t i = 0; i < groups.list.count; i++) {
+        const Group *group = &groups.list.data[i];
+        Part part = {.group = group, .ir = only ? ir : fuse_part(arena, ir, group)};
+        part.kernels = kernels_find(arena, library(program, language), part.ir);
+        if (part.kernels.list.count == 0) return uncovered(program, group);
+        if (type_count(&ir->outputs.data[group->outputs.data[0]].type) > 0)
+            array_push(arena, &parts->list, part);
+    }
+    return KF_OK;
 }
 
 /* The program as the eager chain computes it, rounding after every operation, products among them;
@@ -75,31 +83,38 @@ static const Ir *rounded_program(const KfProgram *program, Arena *arena) {
         narrow |=
             dtype_is_float(ir_node(ir, v)->type.dtype) && ir_node(ir, v)->type.dtype < ir->compute;
     options.round_each_op = true;
-    if (!narrow) return NULL;
+    if (!narrow || !program->ast) return NULL;
     return simplify(arena, lower(arena, program->ast, program->session->registry, &options, &diags),
                     true);
 }
 
 /* Whether one kernel is the whole program: no other group, no output without elements. */
-static bool is_whole(const Groups *groups, const Ir *ir) {
-    return groups->list.count == 1 && groups->list.data[0].outputs.count == ir->outputs.count;
+static bool is_whole(const Parts *parts, const Ir *ir) {
+    return parts->list.count == 1 && parts->list.data[0].ir == ir;
 }
 
-/* One problem a group: its template, bound to this shape and to the gate's edges. */
-static bool build_parts(KfKernel *kernel, TuneProblem *whole, const Groups *groups,
-                        const Eager *chain, const ProblemOptions *options, Part *parts, Why *why) {
-    bool only = is_whole(groups, whole->ir);
-    for (uint32_t i = 0; i < groups->list.count; i++) {
-        const Ir *ir =
-            only ? whole->ir : fuse_part(kernel->arena, whole->ir, &groups->list.data[i]);
-        parts[i].group = &groups->list.data[i];
-        if (!problem_build(kernel->arena, whole->device, whole->index, whole->identity, ir,
-                           only ? whole->rounded : NULL, only ? chain : NULL, options, whole->store,
-                           &parts[i].problem, why))
-            return false;
-        parts[i].problem.journal = whole->journal;
+/* Every part as a problem of its own. */
+static void build_problems(KfKernel *kernel, const TuneProblem *whole, const Parts *parts,
+                           const ProblemOptions *options) {
+    const Ir *rounded = is_whole(parts, whole->ir) ? whole->rounded : NULL;
+    for (uint32_t i = 0; i < parts->list.count; i++) {
+        Part *part = &parts->list.data[i];
+        problem_build(kernel->arena, whole, part->ir, rounded, &part->kernels, options,
+                      &part->problem);
     }
-    return only || problem_companions(kernel->arena, chain, whole, why);
+}
+
+/* An only part is judged and timed against the eager chain by itself; of several, the whole is, and
+ * each has its roof. */
+static bool add_companions(KfKernel *kernel, TuneProblem *whole, const Parts *parts,
+                           const Eager *chain, Why *why) {
+    const Library *kernels = library(kernel->program, kernel->device->language);
+    bool only = is_whole(parts, whole->ir);
+    for (uint32_t i = 0; i < parts->list.count; i++)
+        if (!problem_companions(kernel->arena, only ? chain : NULL, kernels,
+                                &parts->list.data[i].problem, why))
+            return false;
+    return only || problem_companions(kernel->arena, chain, kernels, whole, why);
 }
 
 KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *in) {
@@ -110,16 +125,16 @@ KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *in) {
     Diags diags = {.arena = arena};
     DeviceIdentity *identity = arena_new(arena, DeviceIdentity);
     TuneOptions options;
-    Groups groups;
+    Parts parts = {0};
     Why why;
-    KfStatus status = pipeline_groups(program, &groups);
+    if (!device_select(program->device, &kernel->device, &kernel->index, &why))
+        return session_say(session, KF_ENVIRONMENT, "%s", why.text);
+    KfStatus status = pipeline_parts(program, arena, kernel->device->language, &parts);
     if (status != KF_OK) return status;
-    drop_empty(program->simplified, &groups);
-    if (!device_select(program->device, &kernel->device, &kernel->index, &why) ||
-        !tuning_identify(session, kernel->device, kernel->index, arena, identity, &why))
+    if (!tuning_identify(session, kernel->device, kernel->index, arena, identity, &why))
         return session_say(session, KF_ENVIRONMENT, "%s", why.text);
     if ((status = tuning_fits_memory(program, identity)) != KF_OK) return status;
-    if (groups.list.count == 0) return tuning_nothing(kernel, identity, began);
+    if (parts.list.count == 0) return tuning_nothing(kernel, identity, began);
 
     TuneProblem whole = {
         .device = kernel->device,
@@ -129,15 +144,22 @@ KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *in) {
         .rounded = rounded_program(program, arena),
         .store = session->store,
         .journal = session->journal,
+        .given = program->given,
     };
-    const Eager *chain =
-        eager(arena, program->ast, session->registry, &program->lower, program->ir, &diags);
-    Part *parts = arena_array(arena, Part, groups.list.count);
-    ProblemOptions how = {program->math, in->hot, in->exact, true};
-    if (!build_parts(kernel, &whole, &groups, chain, &how, parts, &why))
-        return session_say(session, KF_NO_KERNEL, "%s", why.text);
-    if (!tuning_options(program, in, parts[0].problem.template, arena, &options)) return KF_USAGE;
-    if (!options.retune && tuning_answer(kernel, parts, groups.list.count, &options, began))
+    ProblemOptions how = {program->math, in->hot, in->exact};
+    build_problems(kernel, &whole, &parts, &how);
+    Part *list = parts.list.data;
+    for (uint32_t i = 0; i < parts.list.count; i++)
+        if ((status = space_check_points(program, &list[i])) != KF_OK) return status;
+    kernel->parts = list;
+    kernel->part_count = parts.list.count;
+    if (!tuning_options(program, in, &list[0].problem, arena, &options)) return KF_USAGE;
+    if (!options.retune && tuning_answer(kernel, list, parts.list.count, &options, began))
         return KF_OK;
-    return tuning_kernel(kernel, &whole, parts, groups.list.count, &options, chain, began);
+    const Eager *chain = program->ast ? eager(arena, program->ast, session->registry,
+                                              &program->lower, program->ir, &diags)
+                                      : NULL;
+    if (!add_companions(kernel, &whole, &parts, chain, &why))
+        return session_say(session, KF_NO_KERNEL, "%s", why.text);
+    return tuning_kernel(kernel, &whole, list, parts.list.count, &options, chain, began);
 }

@@ -93,9 +93,9 @@ static KfStatus check_devices(KfSession *session, const Registry *registry, cons
             return session_say(session, KF_ENVIRONMENT, "%s: %s", (*d)->name, why.text);
         devices++;
     }
-    text_printf(out, "%u function%s on %u device%s: %u passed, %u failed\n", count,
-                count == 1 ? "" : "s", devices, devices == 1 ? "" : "s", total.passed,
-                total.failed);
+    text_printf(out, "%u function%s on %u device%s: %u passed, %u failed, %u without a kernel\n",
+                count, count == 1 ? "" : "s", devices, devices == 1 ? "" : "s", total.passed,
+                total.failed, total.uncovered);
     return total.failed ? session_say(session, KF_NO_KERNEL, "%u of %u checks failed", total.failed,
                                       total.failed + total.passed)
                         : KF_OK;

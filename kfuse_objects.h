@@ -6,6 +6,7 @@
 
 #include "compiler/lower.h"
 #include "kfuse.h"
+#include "tuner/given.h"
 #include "tuner/launcher.h"
 #include "tuner/race.h"
 #include "tuner/summary.h"
@@ -21,16 +22,27 @@ struct KfSession {
     volatile sig_atomic_t interrupt;
 };
 
+struct KfTemplate {
+    KfSession *session;
+    Arena *arena;
+    const Template *template;
+    const char *path, *command; /* the file; with the options, as `kfuse tune` takes them */
+};
+
 struct KfProgram {
     KfSession *session;
     Arena *arena;
-    const Ast *ast;
+    const Ast *ast;             /* NULL: a template that does not say what it computes */
+    const KfTemplate *template; /* whose program this is, or NULL */
+    const Given *given;         /* data of the caller's own, or NULL */
+    const char *reference;      /* what judges it, for the report; NULL: the oracle */
     LowerOptions lower;
     const Ir *ir;         /* as lowered */
     const Ir *simplified; /* calls inlined */
     const char *device, *math;
-    bool fast;              /* --math fast: contracted */
-    const char *expression; /* canonical, on one line */
+    bool fast;                   /* --math fast: contracted */
+    const char *expression;      /* canonical, on one line */
+    const Library *libraries[2]; /* of CUDA and C kernels, opened when first needed */
 };
 
 struct KfKernel {
@@ -38,6 +50,8 @@ struct KfKernel {
     Arena *arena;
     const Device *device;
     int index;
+    const struct Part *parts;
+    uint32_t part_count;
     const Run *run;
     const Binary *binaries;
     uint32_t binary_count;
@@ -46,11 +60,17 @@ struct KfKernel {
     Text text, json;
 };
 
-/* One kernel of the program: a group of its outputs. */
+/* A group of the program's outputs: one kernel of it, and what that is chosen from. */
 typedef struct Part {
     const Group *group;
+    const Ir *ir; /* the program of these outputs alone */
+    Kernels kernels;
     TuneProblem problem;
 } Part;
+
+typedef struct Parts {
+    ARRAY(Part) list;
+} Parts;
 
 /* Adds "kfuse: …" to the session's message and returns `status`. */
 KfStatus session_say(KfSession *session, KfStatus status, const char *format, ...)
@@ -63,11 +83,20 @@ bool session_clear_store(KfSession *session, char *why, size_t size);
 /* kfuse.c: the two halves of the pipeline. */
 KfStatus pipeline_compile(KfProgram *program, const Source *source, const KfProblem *problem);
 KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *options);
-/* The groups, if all are elementwise; else KF_NO_KERNEL with a diagnostic at what no kernel covers
- * yet. */
-KfStatus pipeline_groups(KfProgram *program, Groups *groups);
+/* The program's parts with their kernels in a language, "cuda" or "c"; KF_NO_KERNEL with a diagnostic
+ * at what no kernel covers yet. Outputs without elements have no part. */
+KfStatus pipeline_parts(KfProgram *program, Arena *arena, const char *language, Parts *parts);
+
+/* kfuse_template.c: the part of a template's program. */
+KfStatus template_parts(KfProgram *program, Arena *arena, const char *language, Parts *parts);
+/* kfuse_space.c: KF_NO_KERNEL where `require` leaves none of the kernels a point, with what excludes
+ * them. */
+KfStatus space_check_points(KfProgram *program, const Part *part);
 
 /* kfuse_program.c */
+/* A program with all that `problem` says, not compiled yet. */
+KfStatus program_new(KfSession *session, const KfProblem *problem, KfProgram **program);
+Type program_type(const KfTensor *tensor, DType fallback);
 bool program_output_strides(KfSession *session, const KfProblem *problem, Ir *ir);
 const char *program_one_line(Arena *arena, const Ast *ast);
 
@@ -76,7 +105,7 @@ double tuning_clock(void);
 /* What results depend on, without starting a driver where an earlier start is on record. */
 bool tuning_identify(KfSession *session, const Device *device, int index, Arena *arena,
                      DeviceIdentity *identity, Why *why);
-bool tuning_options(KfProgram *program, const KfTuneOptions *in, const Template *template,
+bool tuning_options(KfProgram *program, const KfTuneOptions *in, const TuneProblem *problem,
                     Arena *arena, TuneOptions *out);
 KfStatus tuning_fits_memory(KfProgram *program, const DeviceIdentity *identity);
 /* Run and binaries from an earlier answer, without any driver. */

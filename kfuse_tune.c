@@ -41,20 +41,21 @@ static void report_progress(void *context, uint32_t finished, uint32_t total, do
 }
 
 /* Trials and minimum by effort: command-line.md. */
-bool tuning_options(KfProgram *program, const KfTuneOptions *in, const Template *template,
+bool tuning_options(KfProgram *program, const KfTuneOptions *in, const TuneProblem *problem,
                     Arena *arena, TuneOptions *out) {
     KfSession *session = program->session;
     static const uint32_t trials[] = {64, 16, 0}, minimum[] = {30, 8, UINT32_MAX};
     if ((unsigned)in->effort > KF_FULL)
         return session_say(session, KF_USAGE, "unknown effort"), false;
     *out = (TuneOptions){.trials = in->trials ? in->trials : trials[in->effort],
-                         .minimum = minimum[in->effort],
+                         .minimum = in->complete ? UINT32_MAX : minimum[in->effort],
                          .sensible = in->effort != KF_FULL,
                          .budget = in->budget > 0 ? in->budget : 20,
                          .seed = in->seed,
                          .jobs = in->jobs,
                          .hot = in->hot,
-                         .retune = in->retune,
+                         .retune = in->retune && !in->no_tune,
+                         .search = !in->no_tune,
                          .interrupt = &session->interrupt,
                          .progress = report_progress,
                          .context = session};
@@ -69,9 +70,9 @@ bool tuning_options(KfProgram *program, const KfTuneOptions *in, const Template 
         return false;
     }
     if (in->point) {
-        Point *only = arena_new(arena, Point), base = space_fallback(&template->space);
+        Point *only = arena_new(arena, Point);
         const char *why;
-        if (!point_parse(&template->space, in->point, &base, arena, only, &why))
+        if (!tune_find(arena, problem, in->point, &out->only_kernel, only, &why))
             return session_say(session, KF_USAGE, "%s", why), false;
         out->only = only;
         out->retune = true;
@@ -94,9 +95,17 @@ static void print_options(Text *out, const KfProgram *program) {
     if (strcmp(program->math, "default") != 0) text_printf(out, " --math %s", program->math);
 }
 
+static void print_references(Text *out, const KfProgram *program) {
+    for (uint32_t o = 0; program->reference && o < program->ir->outputs.count; o++)
+        text_printf(out, " --reference %s=reference.npy", program->ir->outputs.data[o].name);
+}
+
 static const char *use_text(Arena *arena, const KfProgram *program) {
     Text text = {0};
-    text_printf(&text, "kfuse run '%s'", program->expression);
+    if (program->template)
+        text_printf(&text, "kfuse tune %s", program->template->command);
+    else
+        text_printf(&text, "kfuse run '%s'", program->expression);
     for (uint32_t i = 0; i < program->ir->inputs.count; i++)
         text_printf(&text, " %s=%s.npy", program->ir->inputs.data[i].name,
                     program->ir->inputs.data[i].name);
@@ -107,6 +116,7 @@ static const char *use_text(Arena *arena, const KfProgram *program) {
         else
             text_printf(&text, " -o %s=%s.npy", name, name);
     }
+    print_references(&text, program);
     print_options(&text, program);
     const char *copy = arena_copy(arena, text_string(&text), text.length);
     text_free(&text);
@@ -122,6 +132,7 @@ static void program_fields(const KfKernel *kernel, Report *r) {
     r->outputs = program->ir->outputs.count;
     r->math = program->math;
     r->use = use_text(kernel->arena, program);
+    r->reference = program->reference ? program->reference : "";
 }
 
 static void store_fields(KfKernel *kernel, Report *r) {
@@ -161,6 +172,13 @@ bool tuning_answer(KfKernel *kernel, const Part *parts, uint32_t count, const Tu
     return true;
 }
 
+static bool compiles_never(const Tuned *tuned) {
+    uint32_t refused = 0;
+    for (uint32_t i = 0; i < tuned->candidates.count; i++)
+        refused += tuned->candidates.data[i].result.outcome == OUTCOME_COMPILE;
+    return refused > 0 && refused == tuned->candidates.count;
+}
+
 static KfStatus no_winner(KfProgram *program, const Tuned *tuned) {
     const Candidate *first = tuned->candidates.count ? &tuned->candidates.data[0] : NULL;
     if (tuned->interrupted)
@@ -169,6 +187,9 @@ static KfStatus no_winner(KfProgram *program, const Tuned *tuned) {
     if (!tuned->bench.self_test && *tuned->bench.self_test_message)
         return session_say(program->session, KF_NO_KERNEL, "nothing was tuned: %s",
                            tuned->bench.self_test_message);
+    if (program->template && compiles_never(tuned))
+        return session_say(program->session, KF_NO_KERNEL, "%s compiles in no variant; %s:\n%s",
+                           program->template->path, first->label, first->result.message);
     return session_say(
         program->session, KF_NO_KERNEL, "none of %u candidates is right; the first, %s: %s: %s",
         tuned->candidates.count, first ? first->label : "",
@@ -269,7 +290,8 @@ KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *whole, Part *parts, 
     report->took = tuning_clock() - began;
     report->date = (int64_t)time(NULL);
     store_fields(kernel, report);
-    if (status == KF_OK && !options->only) keep_answer(kernel->arena, parts, count, report);
+    if (status == KF_OK && !options->only && options->search)
+        keep_answer(kernel->arena, parts, count, report);
     return status;
 }
 

@@ -10,7 +10,9 @@ typedef enum Command {
     COMMAND_DUMP,
     COMMAND_OPS,
     COMMAND_DEVICES,
-    COMMAND_CACHE
+    COMMAND_CACHE,
+    COMMAND_WARM,
+    COMMAND_TEMPLATE
 } Command;
 
 enum { OPTION_WORDS = 600, OPTION_NAMED = 300 };
@@ -26,18 +28,26 @@ typedef struct Options {
     size_t word_count;
     Named shapes[OPTION_NAMED], dtypes[OPTION_NAMED], params[OPTION_NAMED], outputs[OPTION_NAMED];
     size_t shape_count, dtype_count, param_count, output_count;
+    Named references[OPTION_NAMED];
+    size_t reference_count;
+    Named lines[OPTION_NAMED]; /* of a kernel's header: its kind and what it says */
+    size_t line_count;
+    bool has_tolerance;
+    double rtol, atol;
     const char *ops[OPTION_NAMED]; /* --ops FILE, or `ops --check FILE` in `check` */
     size_t ops_count;
     const char *file, *device, *out_dtype, *check;
     KfMath math;
     KfStage stage;
-    bool has_stage, round_each_op, json, quiet, help, help_all, version;
+    bool has_stage, round_each_op, verify_bucket, json, quiet, help, help_all, version;
     KfTuneOptions tune;
 } Options;
 
 /* KF_OK, or KF_USAGE with one line in `why` (`size` bytes). Strings point into argv; names of
  * "NAME=VALUE" are cut out of it in place. */
 KfStatus options_parse(int argc, char **argv, Options *options, char *why, size_t size);
+/* More words on top of what is there. */
+KfStatus options_add(int argc, char **argv, Options *options, char *why, size_t size);
 /* The short page, or with `all` every option. */
 void options_help(bool all);
 

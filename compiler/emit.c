@@ -300,3 +300,7 @@ void emit_body(Text *out, const Plan *plan, const EmitLanguage *language, int in
     Writer writer = {out, plan, language};
     for (uint32_t i = 0; i < plan->body.count; i++) statement(&writer, plan->body.data[i], indent);
 }
+
+const Template *emit(Arena *arena, const char *language, const Plan *plan) {
+    return strcmp(language, "cuda") == 0 ? emit_cuda(arena, plan) : emit_c(arena, plan);
+}

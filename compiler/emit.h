@@ -20,6 +20,9 @@ const Template *emit_cuda(Arena *arena, const Plan *plan);
  * -fno-trapping-math, -lmvec -lm; never -ffast-math. */
 const Template *emit_c(Arena *arena, const Plan *plan);
 
+/* In a language, "cuda" or "c". */
+const Template *emit(Arena *arena, const char *language, const Plan *plan);
+
 /* The streaming kernel that measures the roof. Args: arrays in0 in1 … out0 …, then the bytes of
  * each, bytes0 bytes1 …, multiples of 16. */
 const Template *emit_stream(Arena *arena, const char *language, uint32_t reads, uint32_t writes);

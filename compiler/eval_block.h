@@ -62,9 +62,12 @@ typedef struct BlockKernel {
     void (*reduced)(Block *out, int64_t at, const void *sum, const void *before, int op, DType type,
                     bool chain);
 
-    /* products[j] += a[k] * b[j]; what they come to after `depth` steps. */
+    /* products[j] += a[k] * b[j]; or, along the depth, products[j] += a[k] * b[k] for
+     * all k in order; what they come to after `depth` steps. */
     void (*multiply)(Products *products, const Block *a, int64_t k, const Block *b, int64_t count,
                      bool chain);
+    void (*dot)(Products *products, int64_t j, const Block *a, const Block *b, int64_t count,
+                bool chain);
     void (*multiplied)(Block *out, int64_t at, const Products *products, DType type, int64_t depth,
                        int64_t count, bool chain);
     bool (*has_fractions)(const Block *block, int64_t count);

@@ -334,14 +334,30 @@ static uint32_t runs_of_range(const Cone *cone, Run *runs, int64_t begin, int64_
     return n;
 }
 
+/* Neighbours of one row are one run. */
+static uint32_t runs_of_list(const Cone *cone, Run *runs, const int64_t *list, int64_t count) {
+    uint32_t n = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const Run *last = n > 0 ? &runs[n - 1] : NULL;
+        if (last != NULL && list[i] == list[i - 1] + 1 &&
+            last->coordinate[cone->rank - 1] + last->count < cone->dim[cone->rank - 1]) {
+            runs[n - 1].count++;
+            continue;
+        }
+        runs[n].at = i;
+        runs[n].count = 1;
+        locate(cone, list[i], runs[n++].coordinate);
+    }
+    return n;
+}
+
 static uint32_t runs_of(const Cone *cone, Run *runs, Wanted wanted) {
-    if (wanted.list == NULL && wanted.stride == 1)
-        return runs_of_range(cone, runs, wanted.begin, wanted.count);
+    if (wanted.list != NULL) return runs_of_list(cone, runs, wanted.list, wanted.count);
+    if (wanted.stride == 1) return runs_of_range(cone, runs, wanted.begin, wanted.count);
     for (int64_t i = 0; i < wanted.count; i++) {
         runs[i].at = i;
         runs[i].count = 1;
-        locate(cone, wanted.list ? wanted.list[i] : wanted.begin + i * wanted.stride,
-               runs[i].coordinate);
+        locate(cone, wanted.begin + i * wanted.stride, runs[i].coordinate);
     }
     return (uint32_t)wanted.count;
 }

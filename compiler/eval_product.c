@@ -1,6 +1,7 @@
 /* A matrix product's elements where they are asked for. One idea: a run of one row is grown by
  * whole rows of the right operand, at most a block wide, so that what is read strided stays in the
  * cache. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "compiler/eval_cone.h"
@@ -89,6 +90,26 @@ static void grow_row(const Machine *machine, Work *work, const Product *product,
     }
 }
 
+/* One element: along both operands' depth. */
+static void grow_element(const Machine *machine, Work *work, const Product *product, int64_t a,
+                         int64_t b, int64_t j) {
+    int64_t step = work->cone->step;
+    b += j * product->b_column;
+    for (int64_t begin = 0; begin < product->depth; begin += step) {
+        int64_t n = product->depth - begin < step ? product->depth - begin : step;
+        view_load(machine, &product->a, &work->row, 0, a + begin * product->a_depth,
+                  product->a_depth, n);
+        view_load(machine, &product->b, &work->column, 0, b + begin * product->b_depth,
+                  product->b_depth, n);
+        machine->kernel->dot(&work->products, j, &work->row, &work->column, n, machine->chain);
+    }
+}
+
+/* A single element, or a right operand whose columns lie together, goes element by element. */
+static bool goes_along_depth(const Product *product, int64_t count) {
+    return count == 1 || llabs(product->b_depth) < llabs(product->b_column);
+}
+
 /* `count` neighbours of one row, from element `offset` of the product. */
 static void product_row(const Machine *machine, Work *work, Value value, Block *out, int64_t at,
                         int64_t offset, int64_t count) {
@@ -103,7 +124,10 @@ static void product_row(const Machine *machine, Work *work, Value value, Block *
     memset(work->products.v, 0, bytes < 8 * (size_t)count ? 8 * (size_t)count : bytes);
     memset(work->products.size, 0, bytes);
     memset(work->products.radius, 0, bytes);
-    grow_row(machine, work, product, a, b, count);
+    if (goes_along_depth(product, count))
+        for (int64_t j = 0; j < count; j++) grow_element(machine, work, product, a, b, j);
+    else
+        grow_row(machine, work, product, a, b, count);
     machine->kernel->multiplied(out, at, &work->products, ir_dtype(machine->ir, value),
                                 product->depth, count, machine->chain);
 }

@@ -3,11 +3,14 @@
  */
 #include "compiler/fuse.h"
 
-/* The group of outputs shaped like `type`, made if new. */
-static Group *group_of(Arena *arena, Groups *groups, const Ir *ir, const Type *type) {
-    for (uint32_t i = 0; i < groups->list.count; i++) {
+/* The group of elementwise outputs shaped like output `index`, made if new. */
+static Group *group_of(Arena *arena, Groups *groups, const Ir *ir, uint32_t index,
+                       const bool *alone) {
+    const Type *type = &ir->outputs.data[index].type;
+    for (uint32_t i = 0; i < groups->list.count && !alone[index]; i++) {
         Group *group = &groups->list.data[i];
-        if (type_same_shape(&ir->outputs.data[group->outputs.data[0]].type, type)) return group;
+        uint32_t first = group->outputs.data[0];
+        if (!alone[first] && type_same_shape(&ir->outputs.data[first].type, type)) return group;
     }
     array_push(arena, &groups->list, (Group){.kind = GROUP_ELEMENTWISE});
     return &groups->list.data[groups->list.count - 1];
@@ -42,11 +45,27 @@ static void classify(Group *group, const Ir *ir, bool *needed) {
     }
 }
 
+/* Outputs that gather are kernels of their own; but where anything is updated in place, its readers
+ * stay together. */
+static const bool *find_alone(Arena *scratch, const Ir *ir) {
+    bool *alone = arena_array(scratch, bool, ir->outputs.count);
+    for (uint32_t i = 0; i < ir->outputs.count; i++)
+        if (ir->outputs.data[i].updates >= 0) return alone;
+    for (uint32_t i = 0; i < ir->outputs.count; i++) {
+        Group group = {.kind = GROUP_ELEMENTWISE};
+        array_push(scratch, &group.outputs, i);
+        classify(&group, ir, arena_array(scratch, bool, ir->nodes.count));
+        alone[i] = group.kind != GROUP_ELEMENTWISE;
+    }
+    return alone;
+}
+
 Groups fuse(Arena *arena, const Ir *ir) {
     Groups groups = {0};
     Arena *scratch = arena_open();
+    const bool *alone = find_alone(scratch, ir);
     for (uint32_t i = 0; i < ir->outputs.count; i++) {
-        Group *group = group_of(arena, &groups, ir, &ir->outputs.data[i].type);
+        Group *group = group_of(arena, &groups, ir, i, alone);
         array_push(arena, &group->outputs, i);
     }
     for (uint32_t i = 0; i < groups.list.count; i++)

@@ -18,7 +18,7 @@ typedef struct Groups {
     ARRAY(Group) list;
 } Groups;
 
-/* Outputs of one iteration shape share a group; outputs whose shapes differ get their own. The Ir
+/* Elementwise outputs of one iteration shape share a group; others get their own. The Ir
  * has no IR_CALL left (simplify with inline_calls). Outputs that update inputs in place stay
  * together with every reader of those inputs, or the program is refused by lower. */
 Groups fuse(Arena *arena, const Ir *ir);

@@ -199,6 +199,25 @@ extern "C" __global__ void kf_compare(const uint8_t *a, const uint8_t *b, int64_
     }
 }
 
+/* result += matrix * vector in wrapping integers; `fractions` counts what is none. As many threads a
+ * row as a warp has, neighbours along whatever lies together. */
+extern "C" __global__ void kf_times(const void *matrix, int type, int64_t rows, int64_t columns,
+                                    int64_t row_stride, int64_t column_stride,
+                                    const int64_t *vector, int64_t *result, uint64_t *fractions) {
+    const int64_t lanes = 32;
+    int along = row_stride == 1 && column_stride != 1;
+    for (int64_t t = first_index(); t < rows * lanes; t += index_step()) {
+        int64_t row = along ? t % rows : t / lanes, lane = along ? t / rows : t % lanes, sum = 0;
+        for (int64_t k = lane; k < columns; k += lanes) {
+            int64_t x;
+            if (!sample_load_whole(type, matrix, row * row_stride + k * column_stride, &x))
+                atomicAdd((unsigned long long *)fractions, 1ull);
+            sum = add_wrapped(sum, mul_wrapped(x, vector[k]));
+        }
+        atomicAdd((unsigned long long *)&result[row], (unsigned long long)sum);
+    }
+}
+
 extern "C" __global__ void kf_poison(uint8_t *bytes, const uint8_t *golden, int64_t count) {
     for (int64_t i = first_index(); i < count; i += index_step())
         bytes[i] = golden ? (uint8_t)~golden[i] : (uint8_t)0xff;

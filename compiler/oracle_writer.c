@@ -92,14 +92,8 @@ static void write_view(Writer *w, const Cone *cone, const ConeStep *step, uint32
     Text offset = {0};
     Value base = step->view.base;
     write_offset(&offset, step->view.stride, cone->rank);
-    if (w->loop && !w->table && !writer_is_stored(&w->machine, base)) {
-        w->variable[step->apply.out] = variable;
-        text_printf(w->out, "%sif (a%u != %s) v%u = value_%u(in, a%u = %s)", w->pad, variable,
-                    text_string(&offset), variable, base, variable, text_string(&offset));
-    } else {
-        write_target(w, step, variable);
-        writer_load(w->out, &w->machine, base, text_string(&offset));
-    }
+    write_target(w, step, variable);
+    writer_load(w->out, &w->machine, base, text_string(&offset));
     text_add(w->out, ";\n");
     text_free(&offset);
 }

@@ -3,6 +3,7 @@
 #define KF_ORACLE_WRITER_H
 
 #include "compiler/eval_cone.h"
+#include "compiler/oracle_cuda.h"
 
 typedef struct Writer {
     Text *out;
@@ -11,7 +12,6 @@ typedef struct Writer {
     bool *whole;        /* by slot: what it holds is an integer */
     const char *pad;
     bool table; /* the cone is a table, and its values stand in arrays */
-    bool loop;  /* inside a row's loop: values of rows are kept over it */
     bool known; /* else every element is unchecked */
 } Writer;
 
@@ -20,7 +20,7 @@ const char *writer_type(DType type);
 static inline bool is_whole(DType type) {
     return !dtype_is_float(type);
 }
-/* An input as it lies; other values of rows have a function. */
+/* An input as it lies; other bases have a reader. */
 bool writer_is_stored(const Machine *machine, Value base);
 /* The element of a view's base at `offset` (text). */
 void writer_load(Text *out, const Machine *machine, Value base, const char *offset);
@@ -30,5 +30,8 @@ void writer_table(Writer *w, const Cone *cone, const char *kind, uint32_t number
 /* Statements that leave the root in a variable, whose name goes to `root`. They read `in`, `i`,
  * `ambiguous`. */
 void writer_cone(Writer *w, const Cone *cone, const char *kind, uint32_t number, Text *root);
+
+/* The functions and the kernel of a matrix product (oracle_product.c). */
+void writer_product(Writer *w, const OracleStep *step);
 
 #endif

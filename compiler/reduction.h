@@ -147,6 +147,53 @@ KF_FN void sum_add_real(Sum *sum, int op, Interval a, int pass, KfReal mean) {
         sum_add_deviation(sum, a, mean);
 }
 
+/* --- pieces of one row */
+
+KF_FN void sum_merge_flags(Sum *sum, const Sum *other) {
+    sum->fractions |= other->fractions;
+    sum->intervals |= other->intervals;
+    sum->negative ^= other->negative;
+    sum->may_nan |= other->may_nan;
+    sum->must_nan |= other->must_nan;
+    sum->may_plus |= other->may_plus;
+    sum->must_plus |= other->must_plus;
+    sum->may_minus |= other->may_minus;
+    sum->must_minus |= other->must_minus;
+}
+
+KF_FN void sum_merge_sums(Sum *sum, const Sum *other) {
+    sum->v += other->v;
+    sum->lo += other->lo;
+    sum->hi += other->hi;
+    sum->size += other->size;
+    sum->square += other->square;
+    sum->spread += other->spread;
+    sum->distance += other->distance;
+    sum->radius += other->radius;
+}
+
+/* `type` is the reduction's. The bounds are those of any order, so pieces may be any. */
+KF_FN void sum_merge(Sum *sum, int op, int type, const Sum *other) {
+    if (other->count == 0) return;
+    if (sum->count == 0) {
+        *sum = *other;
+        return;
+    }
+    sum->count += other->count;
+    sum_merge_flags(sum, other);
+    sum->above += other->above;
+    sum->below += other->below;
+    if (!storage_is_float(type))
+        sum_add_whole(sum, op, type, other->whole);
+    else if (op == IR_PROD)
+        sum->v *= other->v;
+    else if (op != IR_MAX && op != IR_MIN)
+        sum_merge_sums(sum, other);
+    else if (other->started)
+        sum_raise(sum,
+                  interval_make((KfCompute)other->lo, other->v, (KfCompute)other->hi, NAN_NEVER));
+}
+
 /* --- what a row comes to */
 
 /* A sum that is zero may have either sign: it matters what it started from. */
@@ -173,13 +220,14 @@ KF_FN KfReal sum_error(const Sum *sum) {
     return sum_growth(sum->count - 1) * KF_ROUNDING * sum->size;
 }
 
-/* Division by a power of two is exact however it is done. */
+/* Division by a power of two is exact however it is done. By any other it is rounded, and who then adds
+ * the mean of what is left sums fractions, however exact the first sum was. */
 KF_FN Interval sum_mean(const Sum *sum) {
     KfReal n = (KfReal)sum->count, error;
+    int halves = (sum->count & (sum->count - 1)) == 0;
     if (sum->count == 0) return interval_nan();
-    error = sum_error(sum) / n;
-    if (error != 0 || (sum->count & (sum->count - 1)) != 0)
-        error += 2 * KF_ROUNDING * KF_R(fabs)(sum->v) / n;
+    error = (halves ? sum_error(sum) : sum_growth(sum->count) * KF_ROUNDING * sum->size) / n;
+    if (error != 0 || !halves) error += 2 * KF_ROUNDING * KF_R(fabs)(sum->v) / n;
     return sum_bounded(sum, sum->lo / n, sum->v / n, sum->hi / n, error);
 }
 

@@ -4,11 +4,12 @@
  *
  * domain 0: both signs, 2^-6 … 2^4 around 1, integers small with some extremes
  *        1: positive          2: in (0, 1] (integers: 1)
- *        3: whole numbers -2 … 2 (exact in any order of summation) */
+ *        3: whole numbers -2 … 2 (exact in any order of summation)
+ *    4 + n: -1, 0, 1: signs at random, and 0 but for one in 2^n (unsigned types: 1 for -1) */
 #ifndef KF_SAMPLE_H
 #define KF_SAMPLE_H
 
-enum { SAMPLE_ANY, SAMPLE_POSITIVE, SAMPLE_UNIT, SAMPLE_WHOLE };
+enum { SAMPLE_ANY, SAMPLE_POSITIVE, SAMPLE_UNIT, SAMPLE_WHOLE, SAMPLE_SIGNS };
 
 KF_FN uint64_t sample_mix(uint64_t x) {
     x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
@@ -48,6 +49,11 @@ KF_FN int64_t sample_small(uint64_t hash) {
     return (int64_t)(hash % 5) - 2;
 }
 
+KF_FN int64_t sample_sign(uint64_t hash, int sparse) {
+    if ((hash & (((uint64_t)1 << sparse) - 1)) != 0) return 0;
+    return hash >> 63 ? 1 : -1;
+}
+
 /* In (0, 1], by 8 bits for bf16, 11 for f16, else 24. */
 KF_FN double sample_unit(int type, uint64_t hash) {
     int bits = type == DT_BF16 ? 8 : type == DT_F16 ? 11 : 24;
@@ -57,6 +63,7 @@ KF_FN double sample_unit(int type, uint64_t hash) {
 KF_FN double sample_real(int type, uint64_t hash, int domain) {
     if (domain == SAMPLE_UNIT) return sample_unit(type, hash);
     if (domain == SAMPLE_WHOLE) return (double)sample_small(hash);
+    if (domain >= SAMPLE_SIGNS) return (double)sample_sign(hash, domain - SAMPLE_SIGNS);
     double x = sample_bits(type, sample_bell(hash), hash) * 0x1p-15 * sample_scale(hash);
     return domain != SAMPLE_POSITIVE ? x : x != 0 ? fabs(x) : 1.0;
 }
@@ -66,6 +73,10 @@ KF_FN int64_t sample_whole(int type, uint64_t hash, int domain) {
     if (domain == SAMPLE_UNIT) return 1;
     if (domain == SAMPLE_POSITIVE) return 1 + (int64_t)(hash % 100);
     if (domain == SAMPLE_WHOLE) return storage_clamp(type, sample_small(hash));
+    if (domain >= SAMPLE_SIGNS) {
+        int64_t sign = sample_sign(hash, domain - SAMPLE_SIGNS);
+        return storage_low(type) < 0 ? sign : sign * sign;
+    }
     if (hash % 64 != 0) return storage_clamp(type, (int64_t)(hash >> 32) % 201 - 100);
     return hash >> 63 ? storage_low(type) : storage_high(type);
 }
@@ -75,6 +86,20 @@ KF_FN void sample_store(int type, void *base, int64_t at, uint64_t hash, int dom
         storage_store_real(type, base, at, sample_real(type, hash, domain));
     else
         storage_store_whole(type, base, at, sample_whole(type, hash, domain));
+}
+
+/* A stored element as an integer; false (and 0) if it is none, or a large one. */
+KF_FN int sample_load_whole(int type, const void *base, int64_t at, int64_t *x) {
+    double real;
+    *x = 0;
+    if (!storage_is_float(type)) {
+        *x = storage_load_whole(type, base, at);
+        return 1;
+    }
+    real = (double)storage_load_real(type, base, at);
+    if (!(real >= -0x1p53 && real <= 0x1p53)) return 0;
+    *x = (int64_t)real;
+    return (double)*x == real;
 }
 
 #endif

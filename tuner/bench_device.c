@@ -6,13 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/oracle_cuda.h"
-#include "tuner/bench_rig.h"
+#include "tuner/bench_device.h"
 
 enum { THREADS = 256, SAMPLE = 1 << 16 };
 /* kf_expect's states. */
 enum { ORACLE_MAY_NAN = 1, ORACLE_MUST_NAN = 2, ORACLE_UNCHECKED = 8 };
 static const int64_t chunk = (int64_t)1 << 26; /* elements a launch of kf_check */
+/* Multiplications for the host to do where the oracles are compared (0.2 s on one CPU), and for the
+ * device in sampled rows, where a thread that has one element does 10^12 a second (H200). */
+static const int64_t trial_work = (int64_t)1 << 28, rows_work = (int64_t)1 << 35;
 
 /* --- making and calling the kernels */
 
@@ -47,8 +49,14 @@ typedef struct Scratch {
 
 #define SCRATCH(rig, member) ((rig)->scratch + offsetof(Scratch, member))
 
+/* The kernels' `in`, steps' values included, then `out`. */
+static size_t pointer_count(const Rig *rig) {
+    uint32_t plain = rig->plain.steps.list.count, rounded = rig->rounded.steps.list.count;
+    return rig->tensor_count + (plain > rounded ? plain : rounded) + 1;
+}
+
 static bool open_hands(Rig *rig, Why *why) {
-    size_t pointers = (rig->tensor_count + 1) * sizeof(Address);
+    size_t pointers = pointer_count(rig) * sizeof(Address);
     rig->plain.module = load(rig, &rig->tools, why);
     if (rig->rounded.ir != rig->ir) rig->rounded.module = load(rig, &rig->rounded_tools, why);
     return rig->plain.module && (rig->rounded.ir == rig->ir || rig->rounded.module) &&
@@ -57,27 +65,17 @@ static bool open_hands(Rig *rig, Why *why) {
 }
 
 static void close_hands(Rig *rig) {
+    values_release(rig, &rig->plain);
+    values_release(rig, &rig->rounded);
     if (rig->scratch) rig->device->release(rig->state, rig->scratch);
     if (rig->pointers) rig->device->release(rig->state, rig->pointers);
     rig->device->unload(rig->state, rig->rounded.module);
     rig->device->unload(rig->state, rig->plain.module);
 }
 
-static Arg whole(int64_t value) {
-    return (Arg){.kind = ARG_I64, .value = {.whole = value}};
-}
-
-static Arg small(int64_t value) {
-    return (Arg){.kind = ARG_I32, .value = {.whole = value}};
-}
-
-static Arg address(Address value) {
-    return whole((int64_t)value);
-}
-
 /* Enqueues a grid for `threads` elements: its threads walk on where they are fewer. As many blocks
  * as run at once, because each hands in a report of its own. */
-static bool call(Rig *rig, Module *module, const char *entry, Arg *args, uint32_t count,
+bool device_call(Rig *rig, Module *module, const char *entry, Arg *args, uint32_t count,
                  int64_t threads, Why *why) {
     Launch launch = {.entry = entry, .alignment = 1, .args = args, .arg_count = count};
     Run run = {.launches = {&launch, 1, 1}};
@@ -90,22 +88,18 @@ static bool call(Rig *rig, Module *module, const char *entry, Arg *args, uint32_
            rig->device->launch(rig->state, &run, &module, NULL, NULL, why) == OUTCOME_OK;
 }
 
-#define CALL(rig, module, entry, threads, why, ...)                                            \
-    call(rig, module, entry, (Arg[]){__VA_ARGS__}, sizeof((Arg[]){__VA_ARGS__}) / sizeof(Arg), \
-         threads, why)
-
 /* --- bytes */
 
 static bool fill(Rig *rig, uint32_t slot, Address storage, Why *why) {
     const Tensor *tensor = &rig->tensors[slot];
-    return CALL(rig, rig->plain.module, "kf_fill", tensor->count, why, address(storage),
-                small(tensor->type->dtype), whole((int64_t)rig->setup.seed), small(slot), whole(0),
-                whole(tensor->count), small(rig->domain));
+    return CALL(rig, rig->plain.module, "kf_fill", tensor->count, why, arg_address(storage),
+                arg_small(tensor->type->dtype), arg_whole((int64_t)rig->setup.seed),
+                arg_small(slot), arg_whole(0), arg_whole(tensor->count), arg_small(rig->domain));
 }
 
 static bool poison(Rig *rig, Address to, Address golden, size_t bytes, Why *why) {
-    return CALL(rig, rig->plain.module, "kf_poison", (int64_t)bytes, why, address(to),
-                address(golden), whole((int64_t)bytes));
+    return CALL(rig, rig->plain.module, "kf_poison", (int64_t)bytes, why, arg_address(to),
+                arg_address(golden), arg_whole((int64_t)bytes));
 }
 
 /* The complement of the complement. */
@@ -123,8 +117,9 @@ static bool same_bits(Rig *rig, DType dtype, Address a, Address b, int64_t count
     int64_t bytes = count * dtype_info(dtype)->bytes;
     bool good =
         rig->device->upload(rig->state, SCRATCH(rig, differences), &none, sizeof none, why) &&
-        CALL(rig, rig->plain.module, "kf_compare", count, why, address(a), address(b), whole(bytes),
-             small(dtype), address(SCRATCH(rig, differences)), address(SCRATCH(rig, first))) &&
+        CALL(rig, rig->plain.module, "kf_compare", count, why, arg_address(a), arg_address(b),
+             arg_whole(bytes), arg_small(dtype), arg_address(SCRATCH(rig, differences)),
+             arg_address(SCRATCH(rig, first))) &&
         rig->device->download(rig->state, &differences, SCRATCH(rig, differences),
                               sizeof differences, why);
     *same = differences == 0;
@@ -133,25 +128,28 @@ static bool same_bits(Rig *rig, DType dtype, Address a, Address b, int64_t count
 
 /* --- the oracle */
 
-/* The kernels' `in`, then `out`: where elements 0 lie. */
-static bool send_pointers(Rig *rig, Address output_zero, uint32_t output, Why *why) {
-    Address *list = calloc(rig->tensor_count + 1, sizeof *list);
+/* Where elements 0 lie. */
+static bool send_pointers(Rig *rig, const Oracle *oracle, Address output_zero, uint32_t output,
+                          Why *why) {
+    uint32_t steps = oracle->steps.list.count, outputs = rig->input_count + steps;
+    Address *list = calloc(pointer_count(rig), sizeof *list);
     if (!list) return why_set(why, "out of memory");
     for (uint32_t i = 0; i < rig->tensor_count; i++) {
         Address storage = i < rig->input_count && rig->first_values[i].block
                               ? rig->first_values[i].data
                               : rig->set0[i].data;
-        list[i] = tensor_zero(&rig->tensors[i], storage);
+        list[i < rig->input_count ? i : i + steps] = tensor_zero(&rig->tensors[i], storage);
     }
-    list[rig->input_count + output] = output_zero;
-    bool good =
-        rig->device->upload(rig->state, rig->pointers, list, rig->tensor_count * sizeof *list, why);
+    if (steps > 0) memcpy(list + rig->input_count, oracle->values, steps * sizeof *list);
+    list[outputs + output] = output_zero;
+    bool good = rig->device->upload(rig->state, rig->pointers, list,
+                                    (rig->tensor_count + steps) * sizeof *list, why);
     free(list);
     return good;
 }
 
-static Address pointers_out(const Rig *rig) {
-    return rig->pointers + rig->input_count * sizeof(Address);
+static Address pointers_out(const Rig *rig, const Oracle *oracle) {
+    return rig->pointers + (rig->input_count + oracle->steps.list.count) * sizeof(Address);
 }
 
 /* An end of an interval is the same on both sides but for what two libraries' double functions may
@@ -193,10 +191,10 @@ static bool ask_device(Rig *rig, Oracle *oracle, uint32_t output, Trial *trial, 
                        Why *why) {
     size_t bytes = (size_t)count * sizeof(double);
     return rig->device->upload(rig->state, SCRATCH(rig, index), trial->index, bytes, why) &&
-           CALL(rig, oracle->module, "kf_expect", count, why, address(rig->pointers), small(output),
-                address(SCRATCH(rig, index)), whole(count), address(SCRATCH(rig, lo)),
-                address(SCRATCH(rig, value)), address(SCRATCH(rig, hi)),
-                address(SCRATCH(rig, state))) &&
+           CALL(rig, oracle->module, "kf_expect", count, why, arg_address(rig->pointers),
+                arg_small(output), arg_address(SCRATCH(rig, index)), arg_whole(count),
+                arg_address(SCRATCH(rig, lo)), arg_address(SCRATCH(rig, value)),
+                arg_address(SCRATCH(rig, hi)), arg_address(SCRATCH(rig, state))) &&
            rig->device->download(rig->state, trial->lo, SCRATCH(rig, lo), bytes, why) &&
            rig->device->download(rig->state, trial->hi, SCRATCH(rig, hi), bytes, why) &&
            rig->device->download(rig->state, trial->state, SCRATCH(rig, state), (size_t)count, why);
@@ -204,10 +202,10 @@ static bool ask_device(Rig *rig, Oracle *oracle, uint32_t output, Trial *trial, 
 
 /* The share of a spread sample on which the oracles differ; negative: it could not be had. */
 static double quarrel_share(Rig *rig, Oracle *oracle, uint32_t output, Trial *trial, Why *why) {
-    int64_t all = type_count(rig_output(rig, output)->type), count = all < SAMPLE ? all : SAMPLE,
-            quarrels = 0;
+    int64_t quarrels = 0,
+            count = sample_affordable(oracle, type_count(rig_output(rig, output)->type), SAMPLE,
+                                      trial_work, trial->index);
     Eval *eval = rig_eval(rig, oracle, why);
-    for (int64_t i = 0; i < count; i++) trial->index[i] = all / count * i + i % (all / count);
     if (!eval || !ask_device(rig, oracle, output, trial, count, why)) return -1;
     for (int64_t at = 0; at < count; at += EVAL_BLOCK) {
         int64_t block = count - at < EVAL_BLOCK ? count - at : EVAL_BLOCK;
@@ -220,24 +218,29 @@ static double quarrel_share(Rig *rig, Oracle *oracle, uint32_t output, Trial *tr
 }
 
 /* A comparison that rounding decides may fall either way on few elements: one in a thousand. */
-static bool trust(Rig *rig, Oracle *oracle, Why *why) {
+static void compare_oracles(Rig *rig, Oracle *oracle, Trial *trial, Why *why) {
     BenchReport *report = &rig->report;
-    if (oracle->tried || rig->ir->compute == DT_F64) return true;
-    Trial *trial = malloc(sizeof *trial);
-    if (!trial) return why_set(why, "out of memory");
-    oracle->tried = oracle->trusted = true;
     for (uint32_t o = 0; o < rig_output_count(rig) && oracle->trusted; o++) {
         double share = quarrel_share(rig, oracle, o, trial, why);
-        if (share < 0) break;
-        oracle->trusted = share <= 0.001;
-        if (!oracle->trusted)
+        oracle->trusted = share >= 0 && share <= 0.001;
+        if (share > 0.001)
             snprintf(report->self_test_message, sizeof report->self_test_message,
                      "the device's oracle differs from the host's on %.3g %% of a sample: a sample "
                      "is judged",
                      100 * share);
     }
+}
+
+/* Once; whether the device's oracle may be asked from now on. */
+static bool trust(Rig *rig, Oracle *oracle, Why *why) {
+    if (oracle->tried || !oracle->steps.known) return true;
+    Trial *trial = malloc(sizeof *trial);
+    if (!trial) return why_set(why, "out of memory");
+    oracle->tried = oracle->trusted = true;
+    bool good = values_compute(rig, oracle, rig->pointers, why);
+    if (good) compare_oracles(rig, oracle, trial, why);
     free(trial);
-    return true;
+    return good;
 }
 
 /* A place that was never set is INT64_MAX there, -1 here. */
@@ -257,6 +260,28 @@ static void read_report(const OracleReport *report, Check *check) {
     check->worst_ulp_at = place_of(report->worst_ulp_at);
 }
 
+static bool check_range(Rig *rig, Oracle *oracle, uint32_t output, int64_t begin, int64_t count,
+                        Why *why) {
+    bool good = true;
+    for (int64_t at = 0; at < count && good; at += chunk) {
+        int64_t part = count - at < chunk ? count - at : chunk;
+        good = CALL(rig, oracle->module, "kf_check", part, why, arg_address(rig->pointers),
+                    arg_address(pointers_out(rig, oracle)), arg_small(output),
+                    arg_whole(begin + at), arg_whole(part), arg_address(SCRATCH(rig, report)));
+    }
+    return good;
+}
+
+static bool check_rows(Rig *rig, Oracle *oracle, uint32_t output, Why *why) {
+    const Type *type = rig_output(rig, output)->type;
+    int64_t rows[SAMPLE_ROWS], columns = type->rank > 0 ? type->dim[type->rank - 1] : 1;
+    int64_t count = sample_rows(type, oracle->work, rows_work, rig->setup.seed, rows);
+    bool good = true;
+    for (int64_t i = 0; i < count && good; i++)
+        good = check_range(rig, oracle, output, rows[i] * columns, columns, why);
+    return good;
+}
+
 static bool check_here(Rig *rig, Oracle *oracle, uint32_t output, Check *check, Why *why) {
     OracleReport report = {.first_wrong = INT64_MAX,
                            .worst_bound = -1,
@@ -264,15 +289,11 @@ static bool check_here(Rig *rig, Oracle *oracle, uint32_t output, Check *check, 
                            .worst_bound_at = INT64_MAX,
                            .worst_ulp_at = INT64_MAX};
     int64_t count = type_count(rig_output(rig, output)->type);
-    bool good = rig->device->upload(rig->state, SCRATCH(rig, report), &report, sizeof report, why);
-    for (int64_t at = 0; at < count && good; at += chunk) {
-        int64_t part = count - at < chunk ? count - at : chunk;
-        good = CALL(rig, oracle->module, "kf_check", part, why, address(rig->pointers),
-                    address(pointers_out(rig)), small(output), whole(at), whole(part),
-                    address(SCRATCH(rig, report)));
-    }
-    if (good)
-        good = rig->device->download(rig->state, &report, SCRATCH(rig, report), sizeof report, why);
+    bool good =
+        rig->device->upload(rig->state, SCRATCH(rig, report), &report, sizeof report, why) &&
+        (values_complete(oracle) ? check_range(rig, oracle, output, 0, count, why)
+                                 : check_rows(rig, oracle, output, why)) &&
+        rig->device->download(rig->state, &report, SCRATCH(rig, report), sizeof report, why);
     if (good) read_report(&report, check);
     return good;
 }
@@ -293,9 +314,46 @@ static bool check_on_host(Rig *rig, Oracle *oracle, uint32_t output, Address zer
 
 static bool check_output(Rig *rig, Oracle *oracle, uint32_t output, Address zero, Check *check,
                          Why *why) {
-    if (!send_pointers(rig, zero, output, why) || !trust(rig, oracle, why)) return false;
+    if (oracle->steps.known && !oracle->tried && !values_allocate(rig, oracle)) {
+        values_release(rig, oracle);
+        return check_on_host(rig, oracle, output, zero, check, why);
+    }
+    if (!send_pointers(rig, oracle, zero, output, why) || !trust(rig, oracle, why)) return false;
     if (!oracle->trusted) return check_on_host(rig, oracle, output, zero, check, why);
     return check_here(rig, oracle, output, check, why);
+}
+
+/* --- whole numbers */
+
+static bool times_here(Rig *rig, const Matrix *matrix, Address memory, const int64_t *vector,
+                       int64_t *result, bool *whole, Why *why) {
+    size_t rows = (size_t)matrix->rows * sizeof *vector,
+           columns = (size_t)matrix->columns * sizeof *vector;
+    uint64_t fractions = 0;
+    Address to = memory + columns, counted = to + rows;
+    memset(result, 0, rows);
+    bool good =
+        rig->device->upload(rig->state, memory, vector, columns, why) &&
+        rig->device->upload(rig->state, to, result, rows, why) &&
+        rig->device->upload(rig->state, counted, &fractions, sizeof fractions, why) &&
+        CALL(rig, rig->plain.module, "kf_times", 32 * matrix->rows, why, arg_address(matrix->zero),
+             arg_small(matrix->dtype), arg_whole(matrix->rows), arg_whole(matrix->columns),
+             arg_whole(matrix->row_stride), arg_whole(matrix->column_stride), arg_address(memory),
+             arg_address(to), arg_address(counted)) &&
+        rig->device->download(rig->state, result, to, rows, why) &&
+        rig->device->download(rig->state, &fractions, counted, sizeof fractions, why);
+    *whole = fractions == 0;
+    return good;
+}
+
+static bool times(Rig *rig, const Matrix *matrix, const int64_t *vector, int64_t *result,
+                  bool *whole, Why *why) {
+    Address memory = 0;
+    size_t bytes = (size_t)(matrix->rows + matrix->columns + 1) * sizeof *vector;
+    if (!rig->device->allocate(rig->state, bytes, &memory, why)) return false;
+    bool good = times_here(rig, matrix, memory, vector, result, whole, why);
+    rig->device->release(rig->state, memory);
+    return good;
 }
 
 const Hands hands_device = {
@@ -307,4 +365,5 @@ const Hands hands_device = {
     .poison = poison,
     .same = same_bits,
     .check = check_output,
+    .times = times,
 };

@@ -6,14 +6,19 @@
  *   bench_rig.c     opens the device, lays tensors out, fills them
  *   bench_mount.c   a Run on the rig: modules, temporaries, addresses per set
  *   bench_judge.c   edges, poison, guards, the whole output
+ *   bench_exact.c   products too large for that: exactly, on whole numbers
+ *   bench_sample.c  which elements stand for an output
  *   bench_host.c    the hands of a device whose memory is the host's
  *   bench_device.c  the hands of one that has memory of its own: kernels emitted by Device.oracle
+ *   bench_values.c  what such an oracle computes first
+ *   bench_given.c   data of the caller's own
  *   bench_time.c    warm-up, samples, interleaved rounds
  *   bench_serve.c   the worker's loop */
 #ifndef KF_BENCH_RIG_H
 #define KF_BENCH_RIG_H
 
 #include "compiler/gate.h"
+#include "compiler/oracle_cuda.h"
 #include "tuner/bench.h"
 
 /* A tensor starts at a multiple of RIG_ALIGNMENT with RIG_GUARD bytes before it; behind it are the
@@ -59,12 +64,22 @@ typedef struct Guarded {
 /* One of the two programs that results are judged by. */
 typedef struct Oracle {
     const Ir *ir;
+    OracleSteps steps;   /* what exists in full before its outputs are evaluated */
+    int64_t work;        /* multiplications of products that need not: judging all costs as many */
     Eval *eval;          /* on the host; made when first needed */
     Module *module;      /* on the device, or NULL */
+    Address *values;     /* there, of each step; 0: left out */
     bool tried, trusted; /* the device's was compared with the host's on a sample; they agreed */
 } Oracle;
 
 typedef struct Rig Rig;
+
+/* A stored matrix; strides in elements. */
+typedef struct Matrix {
+    Address zero;
+    DType dtype;
+    int64_t rows, columns, row_stride, column_stride;
+} Matrix;
 
 /* What is done to memory besides running candidates. All return false with the reason if they
  * cannot. */
@@ -79,8 +94,12 @@ typedef struct Hands {
     bool (*poison)(Rig *rig, Address to, Address golden, size_t bytes, Why *why);
     /* Bit for bit, any NaN being any other. */
     bool (*same)(Rig *rig, DType dtype, Address a, Address b, int64_t count, bool *same, Why *why);
-    /* The output against the oracle: everything, or a stratified sample where that is too dear. */
+    /* The output against the oracle: everything, or a sample where that is too dear. */
     bool (*check)(Rig *rig, Oracle *oracle, uint32_t output, Address zero, Check *check, Why *why);
+    /* result = matrix * vector, both in host memory, in wrapping integers; `whole`: the matrix holds
+     * nothing else. */
+    bool (*times)(Rig *rig, const Matrix *matrix, const int64_t *vector, int64_t *result,
+                  bool *whole, Why *why);
 } Hands;
 
 extern const Hands hands_host, hands_device;
@@ -90,6 +109,7 @@ typedef struct BenchSetup {
     uint64_t seed;
     double run_limit;
     int32_t hot, reserved;
+    const Given *given; /* the caller's data; NULL: none, or on the way to the worker */
 } BenchSetup;
 
 struct Rig {
@@ -102,9 +122,10 @@ struct Rig {
     const Ir *ir;
     Tensor *tensors; /* inputs, then outputs */
     uint32_t input_count, tensor_count;
-    int domain;    /* of the data */
-    Guarded *set0; /* per tensor; an alias has its input's */
-    Address slab;  /* sets 1 .. sets-1 */
+    int domain;     /* of the data */
+    bool generated; /* for the moment, even where data are given */
+    Guarded *set0;  /* per tensor; an alias has its input's */
+    Address slab;   /* sets 1 .. sets-1 */
     size_t slab_stride;
     uint32_t sets;            /* 0: not made yet */
     void **copies;            /* inputs in host memory for the oracle, where it cannot read set 0 */
@@ -154,8 +175,25 @@ void rig_fill_host(const Rig *rig, uint32_t slot, void *storage);
 /* Makes the sets to rotate through, once: past four times the last-level cache, as memory allows.
  */
 bool rig_make_sets(Rig *rig, Why *why);
+/* How many copies of so many bytes to rotate through. */
+uint32_t rig_rotation(const Rig *rig, size_t bytes);
 /* Inputs that are updated in place get their first values back. */
 bool rig_refill(Rig *rig, uint32_t first_set, uint32_t sets, Why *why);
+
+/* Inputs of set 0 anew, each in a domain of its own, or (NULL) as they were. */
+bool rig_fill_inputs(Rig *rig, const int *domains, Why *why);
+
+/* `taken` of `count` elements, spread evenly in stretches of neighbours. */
+void sample_spread(int64_t count, int64_t taken, int64_t stretch, int64_t *index);
+/* A sample that costs no more than `work`, of at most `most` elements; returns how many. */
+int64_t sample_affordable(const Oracle *oracle, int64_t count, int64_t most, int64_t work,
+                          int64_t *index);
+/* Rows (along the last axis) that stand for an output whose judging costs `work` in all, as many as
+ * `affordable` pays for: the first, the last, those at tiles' borders, random ones. At most
+ * SAMPLE_ROWS. */
+enum { SAMPLE_ROWS = 128 };
+int64_t sample_rows(const Type *type, int64_t work, int64_t affordable, uint64_t seed,
+                    int64_t *rows);
 
 /* The process ends by SIGALRM, which its parent takes for a time-out, unless the limit is lifted
  * before. */
@@ -184,6 +222,21 @@ void unmount(Rig *rig, Mounted *mounted);
 Outcome judge_edges(Rig *rig, const Mounted *mounted, const BenchJob *job, Check *check, Why *why);
 Outcome judge_whole(Rig *rig, const Mounted *mounted, const BenchJob *job, int attempt,
                     Check *check, Why *why);
+
+/* Whether references judge the rig's outputs; an output against its own, and what that accepts of one
+ * element, as stored. */
+static inline bool rig_has_references(const Rig *rig) {
+    return rig->setup.given && rig->setup.given->references;
+}
+bool given_check(Rig *rig, uint32_t output, Address zero, Check *check, Why *why);
+void given_expect(const Rig *rig, uint32_t output, int64_t at, void *lo, void *hi);
+
+/* Runs the mounted Run once on set 0; outputs are poisoned before. */
+Outcome judge_run(Rig *rig, const Mounted *mounted, Why *why);
+/* Whether any output is a product of two inputs; if so, it is exactly that of a second set of data
+ * (else OUTCOME_WRONG), and the first set is back. */
+bool exact_applies(const Rig *rig);
+Outcome judge_exact(Rig *rig, const Mounted *mounted, Why *why);
 
 /* On a device without results: runs it and believes it. */
 Outcome judge_imaginary(Rig *rig, const Mounted *mounted, const BenchJob *job, int attempt,

@@ -18,8 +18,8 @@ static Outcome fail(Why *why, Outcome outcome, const char *what, const char *ent
 
 /* --- kernels */
 
-static Outcome find_kernel(DeviceState *state, Module *module, const char *entry, Kernel **kernel,
-                           Why *why) {
+static Outcome find_kernel(DeviceState *state, Module *module, const char *entry,
+                           CudaKernel **kernel, Why *why) {
     for (uint32_t i = 0; i < module->kernels.count; i++) {
         *kernel = &module->kernels.data[i];
         if (strcmp((*kernel)->entry, entry) == 0) return OUTCOME_OK;
@@ -28,14 +28,14 @@ static Outcome find_kernel(DeviceState *state, Module *module, const char *entry
     CUresult error = state->cuda.ModuleGetFunction(&function, module->handle, entry);
     if (!cuda_check(&state->cuda, error, entry, why)) return cuda_outcome(error);
     const char *copy = arena_copy(module->arena, entry, strlen(entry));
-    array_push(module->arena, &module->kernels, (Kernel){copy, function, 0});
+    array_push(module->arena, &module->kernels, (CudaKernel){copy, function, 0});
     *kernel = &module->kernels.data[module->kernels.count - 1];
     return OUTCOME_OK;
 }
 
 /* Above 48 KiB of shared memory, static and dynamic, and in clusters of more than 8 blocks, a
  * kernel must be told first. */
-static Outcome allow(DeviceState *state, Kernel *kernel, const Launch *launch, Why *why) {
+static Outcome allow(DeviceState *state, CudaKernel *kernel, const Launch *launch, Why *why) {
     const Cuda *cuda = &state->cuda;
     CUresult error = CUDA_SUCCESS;
     if (launch->shared > kernel->shared) {
@@ -61,7 +61,7 @@ static bool aligned(const Launch *launch, const Address *buffers) {
 
 /* The kernel that these addresses take: the entry, or its twin for any alignment. */
 static Outcome choose(DeviceState *state, const Launch *launch, Module *const *modules,
-                      const Address *buffers, Kernel **kernel, Why *why) {
+                      const Address *buffers, CudaKernel **kernel, Why *why) {
     const char *entry = aligned(launch, buffers) ? launch->entry : launch->twin;
     if (!entry)
         return fail(why, OUTCOME_LAUNCH, "a buffer is not aligned as it needs, and it has no twin",
@@ -120,7 +120,7 @@ static Outcome launch_one(DeviceState *state, const Launch *launch, Module *cons
     const Cuda *cuda = &state->cuda;
     Parameter values[ARGS_MAX];
     void *parameters[ARGS_MAX];
-    Kernel *kernel;
+    CudaKernel *kernel;
     if (launch->arg_count > ARGS_MAX)
         return fail(why, OUTCOME_LAUNCH, "too many arguments", launch->entry);
     Outcome outcome = choose(state, launch, modules, buffers, &kernel, why);
@@ -161,7 +161,7 @@ Outcome cuda_finish(DeviceState *state, Why *why) {
  * it takes a millisecond or two. */
 enum { GRAPH_KERNELS = 1024 };
 
-static void hash_launch(XXH3_state_t *hash, const Launch *launch, const Kernel *kernel,
+static void hash_launch(XXH3_state_t *hash, const Launch *launch, const CudaKernel *kernel,
                         const Address *buffers) {
     XXH3_64bits_update(hash, &kernel->function, sizeof kernel->function);
     XXH3_64bits_update(hash, launch->grid, sizeof launch->grid);
@@ -184,7 +184,7 @@ static Outcome hash_runs(DeviceState *state, const Run *run, Module *const *modu
     for (uint32_t set = 0; set < sets && set < runs; set++) {
         for (uint32_t i = 0; i < run->launches.count; i++) {
             const Launch *launch = &run->launches.data[i];
-            Kernel *kernel;
+            CudaKernel *kernel;
             if (nothing(launch)) continue;
             Outcome outcome = choose(state, launch, modules, buffers[set], &kernel, why);
             if (outcome != OUTCOME_OK) return outcome;

@@ -4,16 +4,16 @@
 
 #include "tuner/cuda_driver.h"
 
-typedef struct Kernel {
+typedef struct CudaKernel {
     const char *entry; /* a copy */
     CUfunction function;
     int32_t shared; /* dynamic shared memory allowed so far */
-} Kernel;
+} CudaKernel;
 
 struct Module {
     CUmodule handle;
     Arena *arena; /* the module and all its names */
-    ARRAY(Kernel) kernels;
+    ARRAY(CudaKernel) kernels;
 };
 
 /* A graph of `runs` runs with an event before and one behind. */

@@ -29,6 +29,7 @@ static const char *const compile_options[] = {
     "-O2",
     "-march=native",
     "-std=gnu11",
+    "-xc",
     "-fPIC",
     "-w",
     "-pipe",
@@ -48,6 +49,10 @@ typedef struct Words {
     const char *list[WORDS_MAX];
     int count;
 } Words;
+
+static const char *const *options_of(const HostCompiler *compiler) {
+    return compiler->options ? compiler->options : compile_options;
+}
 
 static void add(Words *words, const char *const *more) {
     for (; *more && words->count < WORDS_MAX - 1; more++) words->list[words->count++] = *more;
@@ -241,7 +246,7 @@ bool hostcc_version(HostCompiler *compiler, Why *why) {
 void hostcc_options(const HostCompiler *compiler, Text *out) {
     Words words = {0};
     add(&words, compiler->words);
-    add(&words, compile_options);
+    add(&words, options_of(compiler));
     add(&words, link_options);
     add(&words, libraries);
     for (int i = 0; i < words.count; i++) text_printf(out, "%s ", words.list[i]);
@@ -254,11 +259,11 @@ typedef struct Files {
 } Files;
 
 static bool compile_step(const HostCompiler *compiler, const Files *files, Why *why) {
-    const char *const input[] = {"-c", "-x", "c", "-", "-o", PATH_OBJECT, NULL};
+    const char *const input[] = {"-c", "-", "-o", PATH_OBJECT, NULL};
     const int numbers[FD_FIRST_FREE] = {files->source, -1, files->complaints, files->object, -1};
     Words words = {0};
     add(&words, compiler->words);
-    add(&words, compile_options);
+    add(&words, options_of(compiler));
     add(&words, input);
     return run(&words, numbers, why);
 }

@@ -1,4 +1,4 @@
-/* The host's C compiler as a function: source text in, a shared object's bytes out. Source, object,
+/* The host's compiler as a function: source text in, a shared object's bytes out. Source, object,
  * messages and result are memfds that the compiler opens as /proc/self/fd/N, compiling and linking
  * are two steps and -pipe is given: nothing touches the disk, and a compiler that is killed leaves
  * nothing behind (gcc and clang traced: no file created). */
@@ -8,8 +8,9 @@
 #include "tuner/device.h"
 
 typedef struct HostCompiler {
-    char text[512];       /* what `words` point into */
-    const char *words[8]; /* $CC may bring options: "ccache gcc -m64"; NULL-terminated */
+    char text[512];             /* what `words` point into */
+    const char *words[8];       /* $CC may bring options: "ccache gcc -m64"; NULL-terminated */
+    const char *const *options; /* of compiling, the language's among them; NULL: ours for C */
     bool clang;
     char version[64]; /* "gcc 12.2.0"; after hostcc_version */
 } HostCompiler;

@@ -133,15 +133,21 @@ static void show_values(Text *out, const Ir *ir, const void *const *inputs) {
     text_add(out, "\n");
 }
 
-static void show_program(Text *out, const Registry *registry, const char *program, Arena *arena) {
-    const Ir *ir = lowered(arena, registry, program, DT_F32, PROBES, out);
-    if (!ir) return;
+/* An elementwise function is a few statements; what gathers is a kernel's affair. */
+static void show_body(Text *out, const Ir *ir, Arena *arena) {
     Groups groups = fuse(arena, ir);
+    if (groups.list.data[0].kind != GROUP_ELEMENTWISE) return;
     const Plan *p = plan(arena, ir, &groups.list.data[0]);
     text_add(out, "CUDA\n");
     emit_body(out, p, &emit_language_cuda, 4);
     text_add(out, "C\n");
     emit_body(out, p, &emit_language_c, 4);
+}
+
+static void show_program(Text *out, const Registry *registry, const char *program, Arena *arena) {
+    const Ir *ir = lowered(arena, registry, program, DT_F32, PROBES, out);
+    if (!ir) return;
+    show_body(out, ir, arena);
     const void *const *inputs = probe_inputs(arena, ir);
     text_printf(out,
                 "error    at most %.3g ulp of f32 on CUDA, %.3g on the CPU, at the values below\n",
@@ -178,6 +184,7 @@ bool ops_show(Text *out, const Registry *registry, const char *name, Arena *aren
 
 typedef struct Checking {
     const Registry *registry;
+    const Library *library;
     const Device *device;
     int index;
     DeviceIdentity identity;
@@ -187,36 +194,46 @@ typedef struct Checking {
     OpsCheck *result;
 } Checking;
 
+static bool check_kernel(Checking *c, const OpName *ops, uint32_t count, DType dtype, Why *why);
+
+static bool check_each(Checking *c, const OpName *ops, uint32_t count, DType dtype, Why *why) {
+    for (uint32_t i = 0; i < count; i++)
+        if (!check_kernel(c, &ops[i], 1, dtype, why)) return false;
+    return true;
+}
+
 /* One kernel of several functions; on failure they are tried alone, so that the guilty one is
  * named. */
 static bool check_kernel(Checking *c, const OpName *ops, uint32_t count, DType dtype, Why *why) {
     Text program = {0};
     TuneProblem problem;
     Tuned tuned;
-    ProblemOptions options = {"default", true, true, false};
+    ProblemOptions options = {.math = "default", .hot = true, .exact = true};
+    TuneProblem where = {
+        .device = c->device, .index = c->index, .identity = &c->identity, .store = c->store};
     calls(&program, ops, count);
     const Ir *ir =
         lowered(c->arena, c->registry, text_string(&program), dtype, OPS_ELEMENTS, c->out);
     text_free(&program);
     if (!ir) return why_set(why, "%s", "an op does not compile");
-    if (!problem_build(c->arena, c->device, c->index, &c->identity, ir, NULL, NULL, &options,
-                       c->store, &problem, why))
-        return false;
-    Point only = space_fallback(&problem.template->space);
+    Kernels kernels = kernels_find(c->arena, c->library, ir);
+    if (kernels.list.count == 0 && count == 1) return c->result->uncovered++, true;
+    if (kernels.list.count == 0) return check_each(c, ops, count, dtype, why);
+    problem_build(c->arena, &where, ir, NULL, &kernels, &options, &problem);
+    Bindings bindings = tune_bindings(c->arena, problem.kernels[0].bounds[0], &c->identity);
+    Point only = space_fallback(tune_space(&problem, 0));
+    space_default(tune_space(&problem, 0), bindings, &only);
     TuneOptions tuning = {.budget = 20, .only = &only, .retune = true, .hot = true};
     if (!tune(c->arena, &problem, &tuning, &tuned, why)) return false;
     if (tuned.winner >= 0) {
         c->result->passed += count;
         return true;
     }
-    for (uint32_t i = 0; count > 1 && i < count; i++)
-        if (!check_kernel(c, &ops[i], 1, dtype, why)) return false;
-    if (count == 1) {
-        const Result *result = &tuned.candidates.data[0].result;
-        text_printf(c->out, "%-6s %-5s %s: %s: %s\n", c->device->name, dtype_name(dtype),
-                    ops[0].name, outcome_phrase(result->outcome), result->message);
-        c->result->failed++;
-    }
+    if (count > 1) return check_each(c, ops, count, dtype, why);
+    const Result *result = &tuned.candidates.data[0].result;
+    text_printf(c->out, "%-6s %-5s %s: %s: %s\n", c->device->name, dtype_name(dtype), ops[0].name,
+                outcome_phrase(result->outcome), result->message);
+    c->result->failed++;
     return true;
 }
 
@@ -225,6 +242,7 @@ bool ops_check(Text *out, const Registry *registry, const OpName *ops, uint32_t 
                Why *why) {
     static const DType types[] = {DT_F32, DT_F16, DT_BF16, DT_F64};
     Checking c = {.registry = registry,
+                  .library = library_open(arena, device->language, registry),
                   .device = device,
                   .index = index,
                   .store = store,

@@ -23,6 +23,7 @@ const OpName *ops_all(const Registry *registry, Arena *arena, uint32_t *count);
  * with `why` empty where some did not, set where the device could not be used. */
 typedef struct OpsCheck {
     uint32_t passed, failed;
+    uint32_t uncovered; /* no kernel computes them in some type */
 } OpsCheck;
 bool ops_check(Text *out, const Registry *registry, const OpName *ops, uint32_t count,
                const Device *device, int index, Store *store, Arena *arena, OpsCheck *result,

@@ -1,5 +1,5 @@
-/* In: an elementwise program and a device. Out: a TuneProblem. The idea: every kernel of the run,
- * the fused one, each eager step and the roof's stream, goes through the same plan, emit and
+/* In: a program, its kernels and a device. Out: a TuneProblem. The idea: every kernel of the run,
+ * the fused one, each eager step and the roof's stream, goes through the same kernel_bound and
  * tune_run. */
 #include "tuner/problem.h"
 
@@ -7,10 +7,6 @@
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
-
-const Template *problem_template(Arena *arena, const Device *device, const Plan *plan) {
-    return strcmp(device->language, "cuda") == 0 ? emit_cuda(arena, plan) : emit_c(arena, plan);
-}
 
 static const char *keep(Arena *arena, Text *text) {
     const char *copy = arena_copy(arena, text_string(text), text->length);
@@ -43,20 +39,27 @@ const char *problem_space(Arena *arena, const Ir *ir) {
     return keep(arena, &text);
 }
 
-/* --- the edges */
+/* --- the kernels, bound to the real shape and to the edges */
 
-static bool bind_edges(Arena *arena, const Ir *ir, const Plan *main, TuneProblem *problem) {
-    uint32_t count;
-    const Ir *const *edges = gate_shapes(arena, ir, &count);
-    const Plan **plans = arena_array(arena, const Plan *, count + 1);
-    plans[0] = main;
-    for (uint32_t i = 0; i < count; i++) {
-        plans[i + 1] = plan_like(arena, main, edges[i]);
-        if (!plans[i + 1]) return false;
+static const Bound *const *bind_shapes(Arena *arena, const Kernel *kernel, const Ir *ir,
+                                       const Ir *const *edges, uint32_t count) {
+    const Bound **bounds = arena_array(arena, const Bound *, count + 1);
+    bounds[0] = kernel_bound(arena, kernel, ir);
+    for (uint32_t i = 0; i < count; i++) bounds[i + 1] = kernel_bound(arena, kernel, edges[i]);
+    return bounds;
+}
+
+static void bind_kernels(Arena *arena, const Kernels *kernels, TuneProblem *problem) {
+    const Ir *const *edges = gate_shapes(arena, problem->ir, &problem->edge_count);
+    if (problem->given && problem->given->references) problem->edge_count = 0;
+    TuneKernel *list = arena_array(arena, TuneKernel, kernels->list.count);
+    for (uint32_t i = 0; i < kernels->list.count; i++) {
+        const Kernel *kernel = &kernels->list.data[i];
+        list[i] = (TuneKernel){*kernel,
+                               bind_shapes(arena, kernel, problem->ir, edges, problem->edge_count)};
     }
-    problem->plans = plans;
-    problem->plan_count = count + 1;
-    return true;
+    problem->kernels = list;
+    problem->kernel_count = kernels->list.count;
 }
 
 /* --- companions */
@@ -75,13 +78,17 @@ static uint32_t buffer_of(const Ir *ir, EagerRef ref) {
     return ir->inputs.count + ir->outputs.count + ref.index;
 }
 
+/* A step's workspace is one of the whole run's temporaries already. */
+static uint32_t rename_buffer(const Ir *whole, const EagerStep *step, uint32_t buffer) {
+    uint32_t inputs = step->ir->inputs.count;
+    if (buffer > inputs) return whole->inputs.count + whole->outputs.count + buffer - inputs - 1;
+    return buffer_of(whole, buffer == inputs ? step->result : step->operands.data[buffer]);
+}
+
 static void rename_buffers(const TuneProblem *problem, const EagerStep *step, Launch *launch) {
     for (uint32_t i = 0; i < launch->arg_count; i++) {
         Arg *arg = &launch->args[i];
-        if (arg->kind != ARG_BUFFER) continue;
-        bool result = arg->buffer >= step->ir->inputs.count;
-        arg->buffer =
-            buffer_of(problem->ir, result ? step->result : step->operands.data[arg->buffer]);
+        if (arg->kind == ARG_BUFFER) arg->buffer = rename_buffer(problem->ir, step, arg->buffer);
     }
 }
 
@@ -91,104 +98,119 @@ static const char *instance(Arena *arena, const Template *template, const Point 
     return keep(arena, &source);
 }
 
-/* The analytic default where it is legal for this shape, else the first point that is. */
-static Point default_point(Arena *arena, const Template *template, const Plan *plan,
-                           const DeviceIdentity *identity) {
-    Point point = space_fallback(&template->space);
-    Bindings bindings = tune_bindings(arena, plan, identity);
-    uint64_t *indices;
-    if (space_allows(&template->space, &point, bindings, false) ||
-        space_allowed(&template->space, bindings, true, arena, 1, 0, &indices) == 0)
-        return point;
-    return space_point(&template->space, indices[0]);
+/* The module with this source; steps of one kernel share it. */
+static uint32_t module_of(const char **sources, uint32_t *modules, const char *source) {
+    uint32_t module = 0;
+    while (module < *modules && strcmp(sources[module], source) != 0) module++;
+    if (module == *modules) sources[(*modules)++] = source;
+    return module;
 }
 
-/* Steps of one kernel share its module. */
-static bool eager_run(Arena *arena, const TuneProblem *problem, const Eager *eager, Run *run,
-                      const char **sources, uint32_t *modules, Why *why) {
-    for (uint32_t t = 0; t < eager->temporaries.count; t++)
-        array_push(arena, &run->temporaries, type_bytes(&eager->temporaries.data[t]));
-    for (uint32_t s = 0; s < eager->steps.count; s++) {
-        const EagerStep *step = &eager->steps.data[s];
-        Groups groups = fuse(arena, step->ir);
-        if (groups.list.data[0].kind != GROUP_ELEMENTWISE)
-            return why_set(why, "no kernel for the eager step '%s'", step->label);
-        const Plan *step_plan = plan(arena, step->ir, &groups.list.data[0]);
-        const Template *template = problem_template(arena, problem->device, step_plan);
-        Point point = default_point(arena, template, step_plan, problem->identity);
-        const char *reason = "";
-        uint32_t first = run->launches.count;
-        if (!tune_run(arena, template, step_plan, &point, problem->identity, run, &reason))
-            return why_set(why, "eager step '%s': %s", step->label, reason);
-        const char *source = instance(arena, template, &point);
-        uint32_t module = 0;
-        while (module < *modules && strcmp(sources[module], source) != 0) module++;
-        if (module == *modules) sources[(*modules)++] = source;
-        for (uint32_t i = first; i < run->launches.count; i++) {
-            run->launches.data[i].module = module;
-            rename_buffers(problem, step, &run->launches.data[i]);
-        }
+static bool add_step(Arena *arena, const TuneProblem *problem, const EagerStep *step,
+                     const Kernel *kernel, Run *run, const char **sources, uint32_t *modules,
+                     Why *why) {
+    const Bound *bound = kernel_bound(arena, kernel, step->ir);
+    const Template *template = kernel->template;
+    Bindings bindings = tune_bindings(arena, bound, problem->identity);
+    Point point = space_fallback(&template->space); /* illegal here: its twin runs */
+    const char *reason = "";
+    uint32_t first = run->launches.count;
+    space_default(&template->space, bindings, &point);
+    if (!tune_run(arena, template, bound, &point, problem->identity, run, &reason))
+        return why_set(why, "eager step '%s': %s", step->label, reason);
+    uint32_t module = module_of(sources, modules, instance(arena, template, &point));
+    for (uint32_t i = first; i < run->launches.count; i++) {
+        run->launches.data[i].module = module;
+        rename_buffers(problem, step, &run->launches.data[i]);
     }
     return true;
 }
 
+/* The chain's kernels, step by step; NULL where one has none. */
+static const Kernel *step_kernels(Arena *arena, const Library *library, const Eager *eager) {
+    Kernel *kernels = arena_array(arena, Kernel, eager->steps.count);
+    for (uint32_t s = 0; s < eager->steps.count; s++) {
+        Kernels found = kernels_find(arena, library, eager->steps.data[s].ir);
+        if (found.list.count == 0) return NULL;
+        kernels[s] = found.list.data[0];
+    }
+    return kernels;
+}
+
+static bool eager_run(Arena *arena, const TuneProblem *problem, const Eager *eager,
+                      const Kernel *kernels, Run *run, const char **sources, uint32_t *modules,
+                      Why *why) {
+    for (uint32_t t = 0; t < eager->temporaries.count; t++)
+        array_push(arena, &run->temporaries, type_bytes(&eager->temporaries.data[t]));
+    for (uint32_t s = 0; s < eager->steps.count; s++)
+        if (!add_step(arena, problem, &eager->steps.data[s], &kernels[s], run, sources, modules,
+                      why))
+            return false;
+    return true;
+}
+
 /* Inputs and outputs of full size: what a stream of this mix reads and writes. */
-static uint32_t full_size(const Plan *p, bool stores) {
+static uint32_t full_size(const Bound *bound, bool outputs) {
     uint32_t count = 0;
-    uint32_t total = stores ? p->stores.count : p->loads.count;
-    const Access *list = stores ? p->stores.data : p->loads.data;
-    for (uint32_t i = 0; i < total; i++) count += stores || list[i].class == ACCESS_DENSE;
+    for (uint32_t i = 0; i < bound->tensors.count; i++)
+        count += bound->tensors.data[i].full && bound->tensors.data[i].output == outputs;
     return count;
 }
 
-static int64_t stream_bytes(const Plan *p, const Access *access) {
-    return p->count * dtype_info(access->dtype)->bytes / 16 * 16;
+static int64_t stream_bytes(const BoundTensor *tensor) {
+    return tensor->count * dtype_info(tensor->dtype)->bytes / 16 * 16;
 }
 
-int64_t problem_roof_bytes(const Plan *p) {
+/* A stream that only reads has nothing to show for it: a compiler leaves its loads out. */
+int64_t problem_roof_bytes(const Bound *bound) {
     int64_t bytes = 0;
-    for (uint32_t i = 0; i < p->loads.count; i++)
-        if (p->loads.data[i].class == ACCESS_DENSE) bytes += stream_bytes(p, &p->loads.data[i]);
-    for (uint32_t i = 0; i < p->stores.count; i++) bytes += stream_bytes(p, &p->stores.data[i]);
+    if (full_size(bound, true) == 0) return 0;
+    for (uint32_t i = 0; i < bound->tensors.count; i++)
+        if (bound->tensors.data[i].full) bytes += stream_bytes(&bound->tensors.data[i]);
     return bytes;
 }
 
-const char *problem_roof_text(Arena *arena, const Plan *p) {
-    uint32_t reads = full_size(p, false), writes = full_size(p, true);
+const char *problem_roof_text(Arena *arena, const Bound *bound) {
+    uint32_t reads = full_size(bound, false), writes = full_size(bound, true);
     return arena_printf(arena, "%u read%s and %u write%s", reads, reads == 1 ? "" : "s", writes,
                         writes == 1 ? "" : "s");
 }
 
+int64_t problem_operations(const Ir *ir) {
+    int64_t operations = 0;
+    for (Value v = 1; v < ir->nodes.count; v++) {
+        const IrNode *node = ir_node(ir, v);
+        if (node->op != IR_MATMUL) continue;
+        const Type *a = &ir_node(ir, node->arg[0])->type;
+        operations += 2 * type_count(&node->type) * a->dim[a->rank - 1];
+    }
+    return operations;
+}
+
 /* The stream's parameters are its arrays, reads first, then the bytes of each. */
-static Plan *stream_plan(Arena *arena, const Plan *p) {
-    Plan *stream = arena_new(arena, Plan);
-    Binding *bytes = arena_array(arena, Binding, p->loads.count + p->stores.count);
-    uint32_t n = 0;
-    *stream = (Plan){.ir = p->ir};
-    for (uint32_t i = 0; i < p->loads.count; i++) {
-        Access access = p->loads.data[i];
-        if (access.class != ACCESS_DENSE) continue;
-        access.name = arena_printf(arena, "in%u", n);
-        array_push(arena, &stream->loads, access);
-        bytes[n] = (Binding){arena_printf(arena, "bytes%u", n), stream_bytes(p, &access)};
+static Bound *stream_bound(Arena *arena, const Bound *bound) {
+    Bound *stream = arena_new(arena, Bound);
+    Binding *bytes = arena_array(arena, Binding, bound->tensors.count);
+    uint32_t n = 0, reads = 0, writes = 0;
+    *stream = (Bound){.ir = bound->ir};
+    for (uint32_t i = 0; i < bound->tensors.count; i++) {
+        BoundTensor tensor = bound->tensors.data[i];
+        if (!tensor.full) continue;
+        tensor.name = tensor.output ? arena_printf(arena, "out%u", writes++)
+                                    : arena_printf(arena, "in%u", reads++);
+        array_push(arena, &stream->tensors, tensor);
+        bytes[n] = (Binding){arena_printf(arena, "bytes%u", n), stream_bytes(&tensor)};
         n++;
     }
-    for (uint32_t i = 0; i < p->stores.count; i++) {
-        Access access = p->stores.data[i];
-        access.name = arena_printf(arena, "out%u", i);
-        array_push(arena, &stream->stores, access);
-        bytes[n] = (Binding){arena_printf(arena, "bytes%u", n), stream_bytes(p, &access)};
-        n++;
-    }
-    stream->bindings = (Bindings){bytes, n};
+    stream->sizes = (Bindings){bytes, n};
     return stream;
 }
 
 /* Several points of the stream's template; the fastest is the roof. */
 static bool add_roofs(Arena *arena, TuneProblem *problem, Companion *list, Why *why) {
-    const Plan *p = problem->plans[0], *stream = stream_plan(arena, p);
-    const Template *template =
-        emit_stream(arena, problem->device->language, full_size(p, false), full_size(p, true));
+    const Bound *main = problem->kernels[0].bounds[0], *stream = stream_bound(arena, main);
+    const Template *template = emit_stream(arena, problem->device->language, full_size(main, false),
+                                           full_size(main, true));
     uint64_t size = space_size(&template->space);
     uint64_t roofs = size < ROOFS ? size : ROOFS;
     for (uint64_t i = 0; i < roofs; i++) {
@@ -204,63 +226,61 @@ static bool add_roofs(Arena *arena, TuneProblem *problem, Companion *list, Why *
     return true;
 }
 
-bool problem_companions(Arena *arena, const Eager *eager, TuneProblem *problem, Why *why) {
+bool problem_companions(Arena *arena, const Eager *eager, const Library *library,
+                        TuneProblem *problem, Why *why) {
     Companion *list = arena_array(arena, Companion, ROOFS + 1);
     Run *run = arena_new(arena, Run);
     const char **sources = arena_array(arena, const char *, eager ? eager->steps.count + 1 : 1);
+    bool timed = eager && eager->steps.count > 0 && eager->steps.count <= EAGER_STEPS;
+    const Kernel *kernels = timed ? step_kernels(arena, library, eager) : NULL;
     problem->companions = list;
-    if (eager && eager->steps.count > 0 && eager->steps.count <= EAGER_STEPS) {
+    if (kernels) {
         uint32_t modules = 0;
-        if (!eager_run(arena, problem, eager, run, sources, &modules, why)) return false;
+        if (!eager_run(arena, problem, eager, kernels, run, sources, &modules, why)) return false;
         list[problem->companion_count++] =
             (Companion){COMPANION_EAGER, "eager", run, sources, modules};
     }
-    return problem->plan_count == 0 || problem_roof_bytes(problem->plans[0]) == 0 ||
+    return problem->kernel_count == 0 || problem_roof_bytes(problem->kernels[0].bounds[0]) == 0 ||
            add_roofs(arena, problem, list, why);
 }
 
 /* --- the key */
 
-static int64_t bucket(int64_t extent) {
+int64_t problem_bucket(int64_t extent) {
     int64_t power = 1;
     while (power < extent) power *= 2;
     return power;
 }
 
+static void key_kernel(Text *text, const TuneKernel *k, bool exact) {
+    const Bound *bound = k->bounds[0];
+    text_printf(text, "template=%016" PRIx64 "\nclass=", k->kernel.template->hash);
+    kernel_class_print(text, &k->kernel);
+    text_add(text, "\nbucket=");
+    for (uint32_t i = 0; i < bound->rank; i++)
+        text_printf(text, "%s%" PRId64, i ? "x" : "",
+                    exact ? bound->extent[i] : problem_bucket(bound->extent[i]));
+    text_add(text, exact ? " exact\n" : "\n");
+}
+
 static const char *key_text(Arena *arena, const TuneProblem *p, const ProblemOptions *options) {
-    const Plan *main = p->plans[0];
     Text text = {0}, canonical = {0};
+    for (uint32_t i = 0; i < p->kernel_count; i++)
+        key_kernel(&text, &p->kernels[i], options->exact);
     ir_print(&canonical, p->ir, true);
-    text_printf(&text, "template=%016" PRIx64 "\n", p->template->hash);
-    text_printf(&text, "ir=%016" PRIx64 "\n",
-                (uint64_t)XXH3_64bits(canonical.data, canonical.length));
-    text_add(&text, "class=");
-    plan_class_print(&text, main);
-    text_add(&text, "\nbucket=");
-    for (uint32_t i = 0; i < main->rank; i++)
-        text_printf(&text, "%s%" PRId64, i ? "x" : "",
-                    options->exact ? main->extent[i] : bucket(main->extent[i]));
-    text_printf(&text, "%s\nmath=%s\nmode=%s\ndevice=%s\ncompiler=%s\n",
-                options->exact ? " exact" : "", options->math, options->hot ? "hot" : "cold",
-                p->identity->key, p->identity->compiler);
+    if (p->given) text_printf(&text, "data=%016" PRIx64 "\n", p->given->hash);
+    text_printf(&text, "ir=%016" PRIx64 "\nmath=%s\nmode=%s\ndevice=%s\ncompiler=%s\n",
+                (uint64_t)XXH3_64bits(canonical.data, canonical.length), options->math,
+                options->hot ? "hot" : "cold", p->identity->key, p->identity->compiler);
     text_free(&canonical);
     return keep(arena, &text);
 }
 
-bool problem_build(Arena *arena, const Device *device, int index, const DeviceIdentity *identity,
-                   const Ir *ir, const Ir *rounded, const Eager *eager,
-                   const ProblemOptions *options, Store *store, TuneProblem *problem, Why *why) {
-    *problem = (TuneProblem){.device = device,
-                             .index = index,
-                             .identity = identity,
-                             .ir = ir,
-                             .rounded = rounded,
-                             .store = store};
-    Groups groups = fuse(arena, ir);
-    const Plan *main = plan(arena, ir, &groups.list.data[0]);
-    problem->template = problem_template(arena, device, main);
-    if (!bind_edges(arena, ir, main, problem))
-        return why_set(why, "an edge shape does not fit the plan's class");
+void problem_build(Arena *arena, const TuneProblem *where, const Ir *ir, const Ir *rounded,
+                   const Kernels *kernels, const ProblemOptions *options, TuneProblem *problem) {
+    *problem = *where;
+    problem->ir = ir;
+    problem->rounded = rounded;
+    bind_kernels(arena, kernels, problem);
     problem->key = (StoreKey){key_text(arena, problem, options), problem_shape(arena, ir)};
-    return !options->companions || problem_companions(arena, eager, problem, why);
 }

@@ -1,6 +1,6 @@
-/* Problem: what the engine tunes, put together from the compiler's products: the template of a
- * group, its bindings to the real shape and to the gate's edges, the eager chain and the roof as
- * companions, the key. */
+/* Problem: what the engine tunes, put together from the compiler's products: the kernels of a group,
+ * bound to the real shape and to the gate's edges, the eager chain and the roof as companions, the
+ * key. */
 #ifndef KF_PROBLEM_H
 #define KF_PROBLEM_H
 
@@ -11,27 +11,30 @@
 typedef struct ProblemOptions {
     const char *math; /* "default" … : part of the key */
     bool hot, exact;
-    bool companions; /* eager and roof beside it */
 } ProblemOptions;
 
-/* `ir` is simplified, has the group's outputs alone and is elementwise; `rounded` is its
- * round-each-op twin. NULL with `why` where the eager chain or the roof cannot be planned (our bug,
- * but no reason to stop: the caller may go on without companions). */
-bool problem_build(Arena *arena, const Device *device, int index, const DeviceIdentity *identity,
-                   const Ir *ir, const Ir *rounded, const Eager *eager,
-                   const ProblemOptions *options, Store *store, TuneProblem *problem, Why *why);
+/* `where` says device, store and journal. `ir` is simplified and has the group's outputs alone;
+ * `rounded` is its round-each-op twin; `kernels` compute it. */
+void problem_build(Arena *arena, const TuneProblem *where, const Ir *ir, const Ir *rounded,
+                   const Kernels *kernels, const ProblemOptions *options, TuneProblem *problem);
 
-/* The eager chain and, where the problem has a plan, the roof, as companions of `problem`. */
-bool problem_companions(Arena *arena, const Eager *eager, TuneProblem *problem, Why *why);
-/* The template of a plan in a device's language. */
-const Template *problem_template(Arena *arena, const Device *device, const Plan *plan);
+/* The eager chain and, where the problem has a kernel, the roof, as companions of `problem`; their
+ * kernels come from `library`, at the analytic default. A chain with a step that no kernel covers is
+ * left out. False with `why` where a run cannot be planned (our bug). */
+bool problem_companions(Arena *arena, const Eager *eager, const Library *library,
+                        TuneProblem *problem, Why *why);
 /* All axes of the shape's text, "4096x4096; 4096", as the store tells exact shapes apart. */
 const char *problem_shape(Arena *arena, const Ir *ir);
 /* The iteration space, "4096x4096". */
 const char *problem_space(Arena *arena, const Ir *ir);
 /* "2 reads and 1 write". */
-const char *problem_roof_text(Arena *arena, const Plan *plan);
-/* Bytes that the roof's kernel moves. */
-int64_t problem_roof_bytes(const Plan *plan);
+const char *problem_roof_text(Arena *arena, const Bound *bound);
+/* Bytes that the roof's kernel moves; 0: there is none, as for a product, or where no
+ * output is of full size. */
+int64_t problem_roof_bytes(const Bound *bound);
+/* The power of two that an extent is counted for, itself included. */
+int64_t problem_bucket(int64_t extent);
+/* Multiplications and additions of all products. */
+int64_t problem_operations(const Ir *ir);
 
 #endif

@@ -99,6 +99,13 @@ static void line_winner(Text *out, const Report *r) {
     text_add(out, "\n");
 }
 
+/* The other kernels that compute the same. */
+static void line_raced(Text *out, const Report *r) {
+    if (*r->rivals)
+        text_printf(out, "raced      %s of the winner's time, paired, with 95 %% intervals\n",
+                    r->rivals);
+}
+
 static void spread(Text *out, double seconds, double half) {
     report_time(out, seconds);
     if (!isnan(half)) text_printf(out, " ±%.1f %%", 100 * half / seconds);
@@ -108,7 +115,10 @@ static void line_times(Text *out, const Report *r) {
     text_add(out, "time       ");
     spread(out, r->time, r->spread);
     text_add(out, "     ");
-    report_rate(out, (double)r->bytes / r->time);
+    if (r->operations > 0) /* what a product is bound by */
+        text_printf(out, "%.3g TFLOP/s", (double)r->operations / r->time / 1e12);
+    else
+        report_rate(out, (double)r->bytes / r->time);
     if (!isnan(r->roof)) {
         text_printf(out, "     %.0f %% of the ", 100 * (double)r->bytes / r->time / r->roof);
         report_rate(out, r->roof);
@@ -140,8 +150,11 @@ static void line_right(Text *out, const Report *r) {
         text_printf(out, ", worst %.2g ulp%s%s", r->max_ulp, *r->max_ulp_at ? " at " : "",
                     r->max_ulp_at);
     if (!isnan(r->max_bound)) text_printf(out, " (%.0f %% of its bound)", 100 * r->max_bound);
-    text_printf(out, "; NaN, inf, -0, subnormals and odd sizes in %d edge cases too",
-                (int)r->edges);
+    if (*r->reference)
+        text_printf(out, "; compared with %s, no edge cases", r->reference);
+    else
+        text_printf(out, "; NaN, inf, -0, subnormals and odd sizes in %d edge cases too",
+                    (int)r->edges);
     if (r->unchecked > 0) text_printf(out, "; %d unchecked", (int)r->unchecked);
     if (r->ambiguous * 100 > r->checked)
         text_printf(out, "\nwarning    %d elements hang on a comparison that rounding can flip",
@@ -182,6 +195,7 @@ void report_text(Text *out, const Report *r) {
     line_math(out, r);
     line_tried(out, r);
     line_winner(out, r);
+    line_raced(out, r);
     line_times(out, r);
     line_right(out, r);
     line_took(out, r);
@@ -245,12 +259,27 @@ static const char *json_point(Text *out, const char *words) {
     return words;
 }
 
-/* One kernel's winner is an object, several kernels' a list of them. */
-static void json_winner(Text *out, const char *winner) {
+/* "softmax:TPR=32 …" is a template's, the others were generated. Returns the first knob. */
+static const char *json_kernel(Text *out, const char *words) {
+    size_t name = strcspn(words, ":| ");
+    if (words[name] != ':') return text_add(out, "\"generated\""), words;
+    text_printf(out, "\"%.*s\"", (int)name, words);
+    return words + name + 1;
+}
+
+static const char *json_knobs(Text *out, const char *words) {
+    size_t name = strcspn(words, ":| ");
+    return json_point(out, words[name] == ':' ? words + name + 1 : words);
+}
+
+/* One kernel's is a value, several kernels' a list of them. */
+static void json_each(Text *out, const char *key, const char *winner,
+                      const char *(*print)(Text *out, const char *words)) {
     bool several = strchr(winner, '|') != NULL;
-    text_add(out, !*winner ? ",\"winner\":null" : several ? ",\"winner\":[" : ",\"winner\":");
+    text_printf(out, ",\"%s\":%s", key, !*winner ? "null" : several ? "[" : "");
     while (*winner) {
-        winner = json_point(out, winner);
+        winner = print(out, winner);
+        winner += strcspn(winner, "|");
         if (*winner != '|') break;
         winner += strspn(winner, "| ");
         text_add(out, ",");
@@ -279,7 +308,10 @@ void report_json(Text *out, const Report *r) {
     json_text(out, "software", r->software);
     json_text(out, "mode", r->mode);
     json_text(out, "math", r->math);
-    json_winner(out, r->winner);
+    json_text(out, "reference", r->reference);
+    json_each(out, "winner", r->winner, json_knobs);
+    json_each(out, "kernel", r->winner, json_kernel);
+    json_text(out, "rivals", r->rivals);
     json_real(out, "time_us", r->time * 1e6);
     json_real(out, "spread_us", r->spread * 1e6);
     json_real(out, "gbps", (double)r->bytes / r->time / 1e9);
@@ -293,6 +325,7 @@ void report_json(Text *out, const Report *r) {
     json_whole(out, "elements", r->elements);
     json_whole(out, "checked", r->checked);
     json_whole(out, "bytes", r->bytes);
+    json_whole(out, "operations", r->operations);
     json_whole(out, "eager_bytes", r->eager_bytes);
     json_whole(out, "candidates", r->candidates);
     json_whole(out, "right", r->right);

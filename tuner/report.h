@@ -13,13 +13,16 @@
     STRING(expression) /* canonical */                                                           \
     STRING(shape)      /* of the iteration space, "4096x4096" */                                 \
     STRING(dtype)                                                                                \
+    STRING(reference) /* what outputs were compared with; "": the oracle */                      \
     WHOLE(inputs)                                                                                \
     WHOLE(outputs)                                                                               \
     WHOLE(elements) /* of all outputs together */                                                \
     WHOLE(bytes)    /* compulsory traffic of the fused kernel */                                 \
+    WHOLE(operations) /* of products, a multiplication and an addition being two; else 0 */      \
     STRING(device)                                                                               \
     STRING(software) STRING(mode) STRING(math) STRING(conditions) WHOLE(candidates) WHOLE(right) \
         WHOLE(distinct) WHOLE(compiled) STRING(winner) /* "VEC=4 BLOCK=256" */                   \
+        STRING(rivals)    /* other kernels of the race: "gelu 1.002 (0.998 to 1.006)", or "" */  \
         STRING(partition) /* of a program of several kernels: how many, else "" */               \
         WHOLE(registers) WHOLE(spills) STRING(tie) /* the runner-up inside the noise, or "" */   \
         REAL(tie_percent) REAL(time) REAL(spread)                                                \

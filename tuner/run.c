@@ -23,10 +23,8 @@ typedef struct Builder {
     Arena *arena;
     const Template *template;
     const Point *point;
+    const Bound *bound;
     Bindings bindings;
-    const BufferName *names;
-    uint32_t name_count;
-    const Plan *plan;
     int64_t workspace; /* its buffer, -1: none */
     const char *why;
 } Builder;
@@ -38,21 +36,21 @@ static bool add_arg(Arg *arg, ArgKind kind, uint32_t buffer, Scalar value) {
     return true;
 }
 
-static bool resolve_scalar(const PlanScalar *scalar, Arg *arg) {
+static bool resolve_scalar(const BoundScalar *scalar, Arg *arg) {
     ArgKind kind = scalar->dtype == DT_F64 ? ARG_F64 : scalar->dtype == DT_I64 ? ARG_I64 : ARG_F32;
-    return add_arg(arg, kind, 0, scalar->argument);
+    return add_arg(arg, kind, 0, scalar->value);
 }
 
-/* A tensor, the workspace, a scalar of the plan, or a size: names are one space. */
+/* A tensor, the workspace, a scalar, or a size: names are one space. */
 static bool resolve(Builder *b, const char *name, Arg *arg) {
-    for (uint32_t i = 0; i < b->name_count; i++)
-        if (strcmp(b->names[i].name, name) == 0)
-            return add_arg(arg, ARG_BUFFER, b->names[i].buffer, (Scalar){0});
+    for (uint32_t i = 0; i < b->bound->tensors.count; i++)
+        if (strcmp(b->bound->tensors.data[i].name, name) == 0)
+            return add_arg(arg, ARG_BUFFER, b->bound->tensors.data[i].buffer, (Scalar){0});
     if (b->workspace >= 0 && strcmp(name, "workspace") == 0)
         return add_arg(arg, ARG_BUFFER, (uint32_t)b->workspace, (Scalar){0});
-    for (uint32_t i = 0; b->plan && i < b->plan->scalars.count; i++)
-        if (strcmp(b->plan->scalars.data[i].name, name) == 0)
-            return resolve_scalar(&b->plan->scalars.data[i], arg);
+    for (uint32_t i = 0; i < b->bound->scalars.count; i++)
+        if (strcmp(b->bound->scalars.data[i].name, name) == 0)
+            return resolve_scalar(&b->bound->scalars.data[i], arg);
     for (uint32_t i = 0; i < b->bindings.count; i++)
         if (strcmp(b->bindings.list[i].name, name) == 0)
             return add_arg(arg, ARG_I64, 0, (Scalar){.whole = b->bindings.list[i].value});
@@ -115,15 +113,12 @@ static bool eval_rest(Builder *b, const TemplateLaunch *from, Launch *launch) {
 static uint32_t alignment(const Builder *b) {
     const Space *space = &b->template->space;
     int64_t vector = 1, bytes = 1;
-    if (strcmp(b->template->language, "cuda") != 0 || !b->plan) return 1;
+    if (strcmp(b->template->language, "cuda") != 0) return 1;
     for (uint32_t i = 0; i < space->knob_count; i++)
         if (strcmp(space->knobs[i].label, "VEC") == 0) vector = b->point->value[i];
-    for (uint32_t i = 0; i < b->plan->loads.count; i++)
-        if (dtype_info(b->plan->loads.data[i].dtype)->bytes > bytes)
-            bytes = dtype_info(b->plan->loads.data[i].dtype)->bytes;
-    for (uint32_t i = 0; i < b->plan->stores.count; i++)
-        if (dtype_info(b->plan->stores.data[i].dtype)->bytes > bytes)
-            bytes = dtype_info(b->plan->stores.data[i].dtype)->bytes;
+    for (uint32_t i = 0; i < b->bound->tensors.count; i++)
+        if (dtype_info(b->bound->tensors.data[i].dtype)->bytes > bytes)
+            bytes = dtype_info(b->bound->tensors.data[i].dtype)->bytes;
     return vector >= VECTOR_BYTES / bytes ? VECTOR_BYTES : (uint32_t)(vector * bytes);
 }
 
@@ -150,15 +145,14 @@ static bool add_workspace(Builder *b, Run *run) {
     if (!eval(b, b->template->workspace_ast, b->template->workspace, 0, &bytes)) return false;
     if (!within(b, "workspace", bytes, 0, INT64_MAX / 2)) return false;
     b->workspace = run->temporaries.count;
-    if (b->plan) b->workspace += b->plan->ir->inputs.count + b->plan->ir->outputs.count;
+    b->workspace += b->bound->ir->inputs.count + b->bound->ir->outputs.count;
     array_push(b->arena, &run->temporaries, bytes);
     return true;
 }
 
 bool run_add(Arena *arena, Run *run, const Template *template, const Point *point,
-             Bindings bindings, const BufferName *names, uint32_t name_count, const Plan *plan,
-             uint32_t module, const char **why) {
-    Builder builder = {arena, template, point, bindings, names, name_count, plan, -1, NULL};
+             const Bound *bound, Bindings bindings, uint32_t module, const char **why) {
+    Builder builder = {arena, template, point, bound, bindings, -1, NULL};
     bool good = add_workspace(&builder, run);
     for (uint32_t i = 0; good && i < template->launches.count; i++)
         good = add_launch(&builder, run, &template->launches.data[i], module);

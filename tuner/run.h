@@ -4,7 +4,7 @@
 #define KF_RUN_H
 
 #include "compiler/eager.h"
-#include "compiler/plan.h"
+#include "compiler/bound.h"
 #include "registry/template.h"
 
 typedef enum ArgKind { ARG_BUFFER, ARG_I64, ARG_I32, ARG_F32, ARG_F64 } ArgKind;
@@ -32,16 +32,12 @@ typedef struct Run {
     ARRAY(int64_t) temporaries; /* bytes each */
 } Run;
 
-/* One launch per TemplateLaunch of the template at a point. `names` gives each tensor argument's
- * buffer. False with *why (in the arena) if an expression fails or the launch is not legal on the
- * device (grid x over 2^31-1, block over 1024, …). */
-typedef struct BufferName {
-    const char *name;
-    uint32_t buffer;
-} BufferName;
+/* One launch per TemplateLaunch of the template at a point, with what `bound` calls its names.
+ * `bindings` are its sizes and whatever else expressions may read (sms, cpus). False with *why (in
+ * the arena) if an expression fails or the launch is not legal on the device (grid x over 2^31-1,
+ * block over 1024, …). */
 bool run_add(Arena *arena, Run *run, const Template *template, const Point *point,
-             Bindings bindings, const BufferName *names, uint32_t name_count, const Plan *plan,
-             uint32_t module, const char **why);
+             const Bound *bound, Bindings bindings, uint32_t module, const char **why);
 
 /* As bytes for a worker, and back (NULL if damaged). */
 void run_write(Text *out, const Run *run);

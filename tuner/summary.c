@@ -11,10 +11,8 @@ static const char *keep(Arena *arena, Text *text) {
     return copy;
 }
 
-static const char *point_text(Arena *arena, const TuneProblem *problem, const Point *point) {
-    Text text = {0};
-    point_print(&text, &problem->template->space, point, " ");
-    return keep(arena, &text);
+static const char *label(Arena *arena, const TuneProblem *problem, const Candidate *c) {
+    return tune_label(arena, problem, c->kernel, &c->point, " ");
 }
 
 /* Row-major element `at` of a shape: "[17, 2203]". */
@@ -53,7 +51,7 @@ static void describe_winner(Arena *arena, const TuneProblem *problem, const Tune
     if (tuned->winner < 0) return;
     const Candidate *winner = &tuned->candidates.data[tuned->winner];
     const Check *check = &winner->result.check;
-    r->winner = point_text(arena, problem, &winner->point);
+    r->winner = label(arena, problem, winner);
     r->time = winner->result.time;
     r->spread = winner->result.spread;
     r->registers = winner->result.resources.registers;
@@ -64,19 +62,19 @@ static void describe_winner(Arena *arena, const TuneProblem *problem, const Tune
     if (check->checked > 0) r->max_ulp = check->worst_ulp, r->max_bound = check->worst_bound;
     r->max_ulp_at = place(arena, &problem->ir->outputs.data[0].type, check->worst_ulp_at);
     if (tuned->tie < 0) return;
-    r->tie = point_text(arena, problem, &tuned->candidates.data[tuned->tie].point);
+    r->tie = label(arena, problem, &tuned->candidates.data[tuned->tie]);
     r->tie_percent = 100 * fabs(tuned->tie_ratio - 1);
 }
 
 static void describe_companions(Arena *arena, const TuneProblem *problem, const Tuned *tuned,
                                 const Eager *eager, Report *r) {
+    const Bound *main = problem->kernels[0].bounds[0];
     Text labels = {0};
     if (tuned->roof >= 0) {
-        r->roof =
-            (double)problem_roof_bytes(problem->plans[0]) / tuned->companions[tuned->roof].time;
+        r->roof = (double)problem_roof_bytes(main) / tuned->companions[tuned->roof].time;
         /* A kernel that beats every stream that was tried is itself what the device streams. */
         r->roof = fmax(r->roof, (double)r->bytes / r->time);
-        r->roof_text = problem_roof_text(arena, problem->plans[0]);
+        r->roof_text = problem_roof_text(arena, main);
     }
     for (uint32_t i = 0; i < problem->companion_count; i++) {
         const Result *result = &tuned->companions[i];
@@ -92,6 +90,21 @@ static void describe_companions(Arena *arena, const TuneProblem *problem, const 
     r->eager_bytes = eager ? eager->bytes : 0;
 }
 
+/* "bias_gelu 1.002 (0.998 to 1.006)": the other kernels' best over the winner. */
+static const char *rivals_text(Arena *arena, const TuneProblem *problem, const Tuned *tuned) {
+    Text text = {0};
+    for (uint32_t i = 0; i < problem->kernel_count; i++) {
+        const Rival *rival = &tuned->rivals[i];
+        if (tuned->winner < 0 || rival->best < 0 || rival->best == tuned->winner) continue;
+        const Candidate *c = &tuned->candidates.data[rival->best];
+        if (c->kernel == tuned->candidates.data[tuned->winner].kernel) continue;
+        text_printf(&text, "%s%s %.3f (%.3f to %.3f)", text.length ? ", " : "",
+                    problem->kernels[i].kernel.name, rival->pair.ratio, rival->pair.low,
+                    rival->pair.high);
+    }
+    return keep(arena, &text);
+}
+
 static const char *mode_text(Arena *arena, const Tuned *tuned) {
     if (tuned->hot) return "hot buffers";
     return tuned->bench.sets > 1 ? arena_printf(arena, "cold buffers (%u sets)", tuned->bench.sets)
@@ -100,19 +113,21 @@ static const char *mode_text(Arena *arena, const Tuned *tuned) {
 
 Report summary(Arena *arena, const TuneProblem *problem, const Tuned *tuned, const Eager *eager) {
     Report r = report_none();
-    const Plan *main = problem->plans[0];
+    const Bound *main = problem->kernels[0].bounds[0];
     r.shape = problem_space(arena, problem->ir);
     r.dtype = dtype_name(problem->ir->outputs.data[0].type.dtype);
-    r.inputs = main->loads.count;
-    r.outputs = main->stores.count;
+    r.inputs = problem->ir->inputs.count;
+    r.outputs = problem->ir->outputs.count;
     for (uint32_t i = 0; i < problem->ir->outputs.count; i++)
         r.elements += type_count(&problem->ir->outputs.data[i].type);
-    r.bytes = main->bytes_read + main->bytes_written;
+    r.bytes = main->bytes;
+    r.operations = problem_operations(problem->ir);
+    r.rivals = rivals_text(arena, problem, tuned);
     r.device = problem->identity->title;
     r.software = problem->identity->software;
     r.mode = mode_text(arena, tuned);
     r.conditions = arena_copy(arena, tuned->bench.conditions, strlen(tuned->bench.conditions));
-    r.edges = problem->plan_count - 1;
+    r.edges = problem->edge_count;
     r.mutants = tuned->bench.mutants_refused;
     r.stopped = tuned->stopped ? tuned->stopped : "";
     r.took_start = tuned->start_seconds + tuned->bench.start_seconds;
@@ -136,6 +151,7 @@ void summary_join(Arena *arena, Report *into, const Report *part) {
     into->inputs = into->inputs > part->inputs ? into->inputs : part->inputs;
     into->outputs += part->outputs;
     into->bytes += part->bytes;
+    into->operations += part->operations;
     into->winner = arena_printf(arena, "%s | %s", into->winner, part->winner);
     if (part->registers > into->registers) into->registers = part->registers;
     if (part->spills > into->spills) into->spills = part->spills;
@@ -143,6 +159,7 @@ void summary_join(Arena *arena, Report *into, const Report *part) {
     into->took_compile += part->took_compile;
     into->took_check += part->took_check;
     into->took_measure += part->took_measure;
+    into->rivals = "";
     into->tie = ""; /* of one part alone it says nothing about the whole */
     into->roof = (double)NAN;
 }

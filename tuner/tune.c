@@ -1,4 +1,4 @@
-/* In: a template bound to shapes, an oracle, options. Out: candidates with what became of them, and
+/* In: kernels bound to shapes, an oracle, options. Out: candidates with what became of them, and
  * a winner.
  *
  * The idea: the search is asked for all its points, and one loop keeps the compile workers (units of
@@ -53,8 +53,7 @@ static const char *stop(const Tuning *t) {
     if (t->best > 0 && tuning_left(t) < 0.15 * t->options->budget)
         return "the time budget was used up";
     double roof = tuning_roof(t);
-    if (t->best > 0 && roof > 0 &&
-        t->problem->plans[0]->bytes_read + t->problem->plans[0]->bytes_written >= ROOF_BYTES &&
+    if (t->best > 0 && roof > 0 && t->problem->kernels[0].bounds[0]->bytes >= ROOF_BYTES &&
         t->finished >= t->options->minimum && t->finished < t->total &&
         t->best <= roof * ROOF_MARGIN)
         return TUNE_AT_ROOF;
@@ -87,16 +86,31 @@ static void loop(Tuning *t) {
     }
 }
 
-static void open_search(Tuning *t) {
+/* A kernel's search, of at most `trials` points (0: all). */
+static void open_search(Tuning *t, uint32_t kernel, uint32_t trials) {
     const TuneOptions *o = t->options;
-    const Space *space = &t->problem->template->space;
-    Bindings bindings = tune_bindings(t->arena, t->problem->plans[0], t->problem->identity);
-    SearchProblem problem = {space, bindings, o->sensible, o->seed, 0};
+    KernelSearch *k = &t->searches[kernel];
+    Bindings bindings =
+        tune_bindings(t->arena, t->problem->kernels[kernel].bounds[0], t->problem->identity);
+    SearchProblem problem = {tune_space(t->problem, kernel), bindings, o->sensible, o->seed, 0};
     uint64_t *indices; /* the default among them, sensible or not */
     uint32_t points = strategy_points(t->arena, &problem, &indices);
-    t->total = problem.budget = o->only ? 1 : o->trials && o->trials < points ? o->trials : points;
-    t->strategy = o->strategy ? o->strategy : strategy_auto(points, t->total);
-    t->search = t->strategy->open(t->arena, &problem);
+    k->left = problem.budget = trials && trials < points ? trials : points;
+    k->strategy = o->strategy ? o->strategy : strategy_auto(points, k->left);
+    k->search = k->strategy->open(t->arena, &problem);
+}
+
+/* Trials are shared out evenly; what a small space leaves goes to those behind it. */
+static void open_searches(Tuning *t) {
+    uint32_t count = t->problem->kernel_count, left = t->options->trials;
+    t->searches = arena_array(t->arena, KernelSearch, count);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t share = left / (count - i);
+        open_search(t, i, t->options->trials && share == 0 ? 1 : share);
+        left -= t->searches[i].left < left ? t->searches[i].left : left;
+        t->total += t->searches[i].left;
+    }
+    if (t->options->only || !t->options->search) t->total = 1;
 }
 
 /* Compile workers: those asked for; else what the machine has, less a CPU for the bench that works
@@ -111,7 +125,7 @@ static int jobs(const Tuning *t) {
 static bool open_workers(Tuning *t, Why *why) {
     const TuneProblem *p = t->problem;
     double start = now();
-    BenchOptions options = {t->options->seed, t->options->hot, RUN_LIMIT, p->journal};
+    BenchOptions options = {t->options->seed, t->options->hot, RUN_LIMIT, p->journal, p->given};
     t->bench = bench_open(p->device, p->index, p->identity, p->ir, p->rounded, &options, why);
     if (!t->bench) return false;
     if (!t->tuned->from_store) {
@@ -126,8 +140,10 @@ static bool open_workers(Tuning *t, Why *why) {
 static void first_units(Tuning *t) {
     if (t->options->only)
         tuning_ask_only(t);
-    else
+    else if (t->options->search)
         tuning_ask(t);
+    else
+        tuning_ask_default(t);
     tuning_submit(t);
 }
 
@@ -147,13 +163,14 @@ bool tune(Arena *arena, const TuneProblem *problem, const TuneOptions *options, 
     Tuning t = {
         .arena = arena, .problem = problem, .options = options, .tuned = tuned, .began = now()};
     *tuned = (Tuned){.winner = -1, .tie = -1, .roof = -1, .hot = options->hot};
+    tuned->rivals = arena_array(arena, Rival, problem->kernel_count);
     tuned->companions = arena_array(arena, Result, problem->companion_count + 1);
     t.companion_binaries = arena_array(arena, Binary *, problem->companion_count + 1);
     t.companion_missing = arena_array(arena, uint32_t, problem->companion_count + 1);
     for (uint32_t i = 0; i < problem->companion_count; i++)
         t.companion_binaries[i] =
             arena_array(arena, Binary, problem->companions[i].source_count + 1);
-    open_search(&t);
+    open_searches(&t);
     tuning_load(&t);
     bool ok = open_workers(&t, why);
     if (ok) {
@@ -169,6 +186,7 @@ bool tune(Arena *arena, const TuneProblem *problem, const TuneOptions *options, 
     tuned->interrupted = tuning_interrupted(&t);
     if (t.pool) pool_close(t.pool);
     if (t.bench) bench_close(t.bench);
-    t.strategy->close(t.search);
+    for (uint32_t i = 0; i < problem->kernel_count; i++)
+        t.searches[i].strategy->close(t.searches[i].search);
     return ok;
 }

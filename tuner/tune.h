@@ -1,13 +1,15 @@
-/* The tune engine: a template, a space and an oracle in; the fastest right kernel out. It knows no
- * operation: what a candidate computes, how it is launched and how it is judged come with the
- * problem. */
+/* The tune engine: kernels (a template and a space each) and an oracle in; the fastest right one
+ * out. It knows no operation: what a candidate computes, how it is launched and how it is judged
+ * come with the problem. */
 #ifndef KF_TUNE_H
 #define KF_TUNE_H
 
 #include <signal.h>
 
 #include "compiler/gate.h"
+#include "compiler/kernel.h"
 #include "tuner/bench.h"
+#include "tuner/pair.h"
 #include "tuner/pool.h"
 #include "tuner/store.h"
 #include "tuner/strategy.h"
@@ -21,7 +23,9 @@ typedef struct TuneOptions {
     uint64_t seed;
     int jobs;
     bool hot, retune;
+    bool search;       /* else: what the store has for the bucket, or the analytic default */
     const Point *only; /* just this one, or NULL */
+    uint32_t only_kernel;
     volatile sig_atomic_t *interrupt;
     void (*progress)(void *context, uint32_t finished, uint32_t total, double best, double left);
     void *context;
@@ -39,26 +43,33 @@ typedef struct Companion {
     uint32_t source_count;
 } Companion;
 
-/* One kernel to tune. `plans[0]` binds the template to the real shape, the others to the gate's
- * edges. */
+/* One way to compute the problem: bounds[0] at the real shape, bounds[1 + i] at the gate's edge i,
+ * NULL where it does not run. */
+typedef struct TuneKernel {
+    Kernel kernel;
+    const Bound *const *bounds;
+} TuneKernel;
+
+/* One group to tune: its kernels race. */
 typedef struct TuneProblem {
     const Device *device;
     int index;
     const DeviceIdentity *identity;
-    const Template *template;
     const Ir *ir, *rounded; /* the oracle, and the eager chain's */
-    const Plan *const *plans;
-    uint32_t plan_count;
+    const TuneKernel *kernels;
+    uint32_t kernel_count, edge_count;
     const Companion *companions;
     uint32_t companion_count;
     Store *store;
     StoreKey key;
     const char *journal;
+    const Given *given; /* data of the caller's own; NULL: generated */
 } TuneProblem;
 
 typedef struct Candidate {
+    uint32_t kernel;
     Point point;
-    const char *label; /* "VEC=4,BLOCK=256,…" */
+    const char *label; /* tune_label */
     Binary binary;     /* of its unit; owned by the Tuned's arena */
     Run run;
     Result result;
@@ -68,11 +79,18 @@ typedef struct Candidate {
     int32_t twin_of; /* same machine code and launch as that candidate, or -1 */
 } Candidate;
 
+/* The best of a kernel beside the winner. */
+typedef struct Rival {
+    int32_t best; /* candidate, or -1: none is right */
+    Pair pair;    /* its time over the winner's */
+} Rival;
+
 typedef struct Tuned {
     ARRAY(Candidate) candidates;
     int32_t winner;     /* index, or -1: none is right */
     int32_t tie;        /* runner-up inside the noise, or -1 */
     double tie_ratio;   /* its time over the winner's */
+    Rival *rivals;      /* per kernel */
     int32_t roof;       /* the fastest of the roof's kernels, index of a companion, or -1 */
     Result *companions; /* per companion; outcome is not OK where it could not be measured */
     uint32_t compiled, workers;
@@ -94,11 +112,22 @@ bool tune_searched(const TuneProblem *problem, const TuneOptions *options);
 
 /* The Run of a point for one of the problem's shapes. A shape that the point's `require` rules out
  * is run by the twin. */
-bool tune_run(Arena *arena, const Template *template, const Plan *plan, const Point *point,
+bool tune_run(Arena *arena, const Template *template, const Bound *bound, const Point *point,
               const DeviceIdentity *identity, Run *run, const char **why);
-/* What a template's expressions may read: the plan's sizes, `sms` and `cpus` of the device. */
-Bindings tune_bindings(Arena *arena, const Plan *plan, const DeviceIdentity *identity);
+/* What a template's expressions may read: sizes, `sms` and `cpus` of the device. */
+Bindings tune_bindings(Arena *arena, const Bound *bound, const DeviceIdentity *identity);
 /* "__VEC4_BLOCK256": what template_instantiate appends to the entries of a point. */
 const char *tune_suffix(Arena *arena, const Space *space, const Point *point);
+/* How a point of one of the problem's kernels is called, here and in the store: "VEC=4,BLOCK=256" of
+ * a generated kernel, "softmax:TPR=32,RPB=4" of a template. */
+const char *tune_label(Arena *arena, const TuneProblem *problem, uint32_t kernel,
+                       const Point *point, const char *separator);
+/* The kernel and point of a label; without a name, the first kernel that has such a point. Knobs not
+ * named take the analytic default. False with *why (in the arena). */
+bool tune_find(Arena *arena, const TuneProblem *problem, const char *label, uint32_t *kernel,
+               Point *point, const char **why);
+static inline const Space *tune_space(const TuneProblem *problem, uint32_t kernel) {
+    return &problem->kernels[kernel].kernel.template->space;
+}
 
 #endif

@@ -9,15 +9,19 @@
  * 0.27 s alone, 0.17 s by threes). */
 enum { UNIT_POINTS = 4 };
 
+bool tuning_run(Tuning *t, const Candidate *c, uint32_t shape, Run *run, const char **why) {
+    const TuneKernel *k = &t->problem->kernels[c->kernel];
+    if (!k->bounds[shape]) return *why = "the kernel does not run on this shape", false;
+    return tune_run(t->arena, k->kernel.template, k->bounds[shape], &c->point, t->problem->identity,
+                    run, why);
+}
+
 /* A new candidate; false where it is already decided (known from the store, or infeasible). */
-static bool add_candidate(Tuning *t, const Point *point) {
-    const TuneProblem *p = t->problem;
-    Text label = {0};
-    point_print(&label, &p->template->space, point, ",");
-    Candidate c = {.point = *point,
+static bool add_candidate(Tuning *t, uint32_t kernel, const Point *point) {
+    Candidate c = {.kernel = kernel,
+                   .point = *point,
                    .twin_of = -1,
-                   .label = arena_copy(t->arena, text_string(&label), label.length)};
-    text_free(&label);
+                   .label = tune_label(t->arena, t->problem, kernel, point, ",")};
     array_push(t->arena, &t->tuned->candidates, c);
     Candidate *added = tuning_candidate(t, t->tuned->candidates.count - 1);
     const StoredTrial *trial = t->options->retune ? NULL : tuning_known(t, added->label);
@@ -27,7 +31,7 @@ static bool add_candidate(Tuning *t, const Point *point) {
         return false;
     }
     const char *why = "";
-    if (!tune_run(t->arena, p->template, p->plans[0], point, p->identity, &added->run, &why)) {
+    if (!tuning_run(t, added, 0, &added->run, &why)) {
         tuning_fail(t, added, OUTCOME_INFEASIBLE, why);
         return false;
     }
@@ -38,62 +42,86 @@ static void add_unit(Tuning *t, const Unit *unit) {
     if (unit->members.count > 0) array_push(t->arena, &t->units, *unit);
 }
 
-void tuning_ask(Tuning *t) {
+/* The next unit of a kernel's points; false where it has no more. */
+static bool ask_unit(Tuning *t, uint32_t kernel, uint32_t points) {
+    KernelSearch *k = &t->searches[kernel];
     Unit unit = {0};
     Point point;
-    while (t->tuned->candidates.count < t->total && t->strategy->ask(t->search, &point)) {
-        if (add_candidate(t, &point))
+    while (unit.members.count < points && k->left > 0 && k->strategy->ask(k->search, &point)) {
+        k->left--;
+        if (add_candidate(t, kernel, &point))
             array_push(t->arena, &unit.members, t->tuned->candidates.count - 1);
-        /* The analytic default compiles alone: the bench can begin with it. */
-        if (t->tuned->candidates.count > 1 && unit.members.count < UNIT_POINTS) continue;
-        add_unit(t, &unit);
-        unit = (Unit){0};
     }
     add_unit(t, &unit);
+    return unit.members.count == points;
+}
+
+/* A hand-written kernel is a unit of its own: it is large, and little of it is shared. */
+static uint32_t unit_points(const Tuning *t, uint32_t kernel) {
+    return t->problem->kernels[kernel].kernel.match ? 1 : UNIT_POINTS;
+}
+
+/* The kernels take turns, so that each has been tried when the search stops early. The analytic
+ * defaults come first and alone: the bench can begin with them. */
+void tuning_ask(Tuning *t) {
+    uint32_t kernels = t->problem->kernel_count;
+    bool more = false;
+    for (uint32_t i = 0; i < kernels; i++) more |= ask_unit(t, i, 1);
+    while (more) {
+        more = false;
+        for (uint32_t i = 0; i < kernels; i++) more |= ask_unit(t, i, unit_points(t, i));
+    }
+}
+
+void tuning_ask_default(Tuning *t) {
+    ask_unit(t, 0, 1);
 }
 
 void tuning_ask_only(Tuning *t) {
     Unit unit = {0};
-    if (add_candidate(t, t->options->only)) array_push(t->arena, &unit.members, 0);
+    if (add_candidate(t, t->options->only_kernel, t->options->only))
+        array_push(t->arena, &unit.members, 0);
     add_unit(t, &unit);
 }
 
-static void unit_source(Text *out, const Tuning *t, const Unit *unit) {
-    const Template *template = t->problem->template;
+/* Returns what the unit is called in messages. */
+static const char *unit_source(Text *out, const Tuning *t, const Unit *unit) {
+    const Template *template = NULL;
     for (uint32_t i = 0; i < unit->members.count; i++) {
-        const Point *point = &t->tuned->candidates.data[unit->members.data[i]].point;
-        template_instantiate(out, template, point, tune_suffix(t->arena, &template->space, point));
+        const Candidate *c = &t->tuned->candidates.data[unit->members.data[i]];
+        template = t->problem->kernels[c->kernel].kernel.template;
+        template_instantiate(out, template, &c->point,
+                             tune_suffix(t->arena, &template->space, &c->point));
     }
+    if (template) return template->name;
+    const Companion *companion = &t->problem->companions[unit->companion];
+    text_add(out, companion->sources[unit->module]);
+    return companion->label;
 }
 
 static void submit_unit(Tuning *t, uint32_t index) {
     const Unit *unit = &t->units.data[index];
     Text source = {0};
-    if (unit->members.count > 0)
-        unit_source(&source, t, unit);
-    else
-        text_add(&source, t->problem->companions[unit->companion].sources[unit->module]);
-    pool_submit(t->pool, index,
-                &(CompileUnit){text_string(&source), t->problem->template->name, false});
+    const char *name = unit_source(&source, t, unit);
+    pool_submit(t->pool, index, &(CompileUnit){text_string(&source), name, false});
     text_free(&source);
 }
 
 void tuning_revive(Tuning *t, uint32_t index) {
-    const TuneProblem *p = t->problem;
     Candidate *c = tuning_candidate(t, index);
     const char *why;
     Unit unit = {0};
-    if (!t->pool ||
-        !tune_run(t->arena, p->template, p->plans[0], &c->point, p->identity, &c->run, &why))
-        return;
+    if (!t->pool || !tuning_run(t, c, 0, &c->run, &why)) return;
     array_push(t->arena, &unit.members, index);
     array_push(t->arena, &t->units, unit);
     submit_unit(t, t->units.count - 1);
 }
 
+/* Without a search there is nothing to compare. */
 static void companion_units(Tuning *t) {
     for (uint32_t i = 0; i < t->problem->companion_count; i++) {
         t->companion_missing[i] = t->problem->companions[i].source_count;
+        if (!t->options->search) continue;
         for (uint32_t m = 0; m < t->problem->companions[i].source_count; m++)
             array_push(t->arena, &t->units, (Unit){.companion = i, .module = m});
     }
@@ -127,27 +155,43 @@ static int32_t find_twin(const Tuning *t, const Candidate *c) {
     return -1;
 }
 
-static bool fits(const DeviceIdentity *identity, const Candidate *c) {
-    const Launch *launch = &c->run.launches.data[0];
+/* Registers are given out to warps in eights a thread. */
+static bool launch_fits(const DeviceIdentity *identity, const Launch *launch, const Resources *r) {
+    enum { WARP = 32, UNIT = 8 };
     int64_t threads = (int64_t)launch->block[0] * launch->block[1] * launch->block[2];
-    const Resources *r = &c->result.resources;
-    return (identity->registers_per_block <= 0 ||
-            r->registers * threads <= identity->registers_per_block) &&
+    int64_t warps = (threads + WARP - 1) / WARP;
+    int64_t registers = (r->registers + UNIT - 1) / UNIT * UNIT * warps * WARP;
+    return (identity->registers_per_block <= 0 || registers <= identity->registers_per_block) &&
            (identity->shared_per_block <= 0 ||
             r->shared_bytes + launch->shared <= identity->shared_per_block);
 }
 
+/* Resources and machine code of all launches, those of the first in the report. False where one
+ * cannot be launched: the compiler says so, nothing is launched to find out. */
+static bool inspect(const TuneProblem *p, Candidate *c, Binary binary) {
+    bool fits = true;
+    for (uint32_t i = 0; i < c->run.launches.count; i++) {
+        const Launch *launch = &c->run.launches.data[i];
+        Resources resources = {0};
+        uint64_t code = 0;
+        bool known =
+            p->device->resources(binary.bytes, binary.size, launch->entry, &resources, &code);
+        if (i == 0) c->result.resources = resources;
+        c->result.machine_code = c->result.machine_code * UINT64_C(0x9e3779b97f4a7c15) + code;
+        fits &= !known || launch_fits(p->identity, launch, &resources);
+    }
+    return fits;
+}
+
 void tuning_accept(Tuning *t, uint32_t index, Binary binary) {
-    const TuneProblem *p = t->problem;
     Candidate *c = tuning_candidate(t, index);
     c->compiled = true;
-    if (c->run.launches.count > 0)
-        p->device->resources(binary.bytes, binary.size, c->run.launches.data[0].entry,
-                             &c->result.resources, &c->result.machine_code);
+    c->result.machine_code = 0;
+    bool fits = inspect(t->problem, c, binary);
     c->twin_of = find_twin(t, c);
     c->binary = binary;
     if (c->twin_of >= 0) return; /* its result is filled in at the end */
-    if (c->run.launches.count > 0 && !fits(p->identity, c)) {
+    if (!fits) {
         tuning_fail(t, c, OUTCOME_INFEASIBLE,
                     "needs more registers or shared memory than a block has");
         return;

@@ -10,13 +10,11 @@
 static const double GIVE_UP_RATIO = 3, CANDIDATE_SECONDS = 0.3;
 
 static Run *edge_runs(Tuning *t, const Candidate *c) {
-    const TuneProblem *p = t->problem;
-    Run *runs = arena_array(t->arena, Run, p->plan_count);
-    for (uint32_t i = 1; i < p->plan_count; i++) {
+    uint32_t count = t->problem->edge_count;
+    Run *runs = arena_array(t->arena, Run, count + 1);
+    for (uint32_t i = 0; i < count; i++) {
         const char *why;
-        if (!tune_run(t->arena, p->template, p->plans[i], &c->point, p->identity, &runs[i - 1],
-                      &why))
-            runs[i - 1] = (Run){0};
+        if (!tuning_run(t, c, i + 1, &runs[i], &why)) runs[i] = (Run){0};
     }
     return runs;
 }
@@ -29,9 +27,9 @@ static void measure_candidate(Tuning *t, uint32_t index) {
         .run = &c->run,
         .binaries = &c->binary,
         .binary_count = 1,
-        .judge_edges = t->problem->plan_count > 1,
+        .judge_edges = t->problem->edge_count > 0,
         .edge_runs = edge_runs(t, c),
-        .edge_count = t->problem->plan_count - 1,
+        .edge_count = t->problem->edge_count,
         .judge = true,
         .budget = fmin(CANDIDATE_SECONDS, 0.02 + 0.2 * t->options->budget / (t->total + 1)),
         .give_up_over = t->best * GIVE_UP_RATIO,
@@ -46,7 +44,8 @@ static void measure_candidate(Tuning *t, uint32_t index) {
     c->result.resources = resources;
     c->result.machine_code = code;
     c->measured = true;
-    t->strategy->tell(t->search, &c->point, &c->result);
+    KernelSearch *search = &t->searches[c->kernel];
+    search->strategy->tell(search->search, &c->point, &c->result);
     tuning_finish(t, c);
     if (c->result.outcome != OUTCOME_OK || !t->options->retune)
         store_put_trial(t->problem->store, &t->problem->key, c->label, &c->result, NULL, 0);

@@ -29,27 +29,6 @@ Candidate **tuning_right(Tuning *t, uint32_t *count) {
     return list;
 }
 
-/* Median and half-width of the 95 % interval of b/a over paired samples (order statistics; normal
- * approximation of the binomial: ranks n/2 ± 0.98 sqrt(n)). */
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-static double paired_ratio(const Result *a, const Result *b, double *half) {
-    double ratios[RESULT_SAMPLES];
-    uint32_t n = a->sample_count < b->sample_count ? a->sample_count : b->sample_count;
-    if (n < 5) return *half = 1, b->time / a->time;
-    for (uint32_t i = 0; i < n; i++) ratios[i] = (double)b->samples[i] / (double)a->samples[i];
-    qsort(ratios, n, sizeof *ratios, by_value);
-    double reach = 0.98 * sqrt((double)n);
-    int32_t low = (int32_t)floor(n / 2.0 - reach), high = (int32_t)ceil(n / 2.0 + reach);
-    low = low < 0 ? 0 : low;
-    high = high >= (int32_t)n ? (int32_t)n - 1 : high;
-    *half = (ratios[high] - ratios[low]) / 2;
-    return ratios[n / 2];
-}
-
 /* Finalists in order of preference: the analytic default, then the order in which they were asked
  * for. The fastest wins unless one before it is inside the noise of the pair: a fixed rule, so that
  * ties do not flip. */
@@ -60,10 +39,9 @@ static void decide(Tuning *t, Candidate **finalists, uint32_t count) {
     uint32_t chosen = best;
     t->tuned->tie = -1;
     for (uint32_t i = 0; i < count; i++) {
-        double half, ratio;
         if (i == best) continue;
-        ratio = paired_ratio(&finalists[best]->result, &finalists[i]->result, &half);
-        if (ratio - 1 > half && ratio - 1 > 0.002) continue;
+        Pair pair = pair_ratio(&finalists[best]->result, &finalists[i]->result);
+        if (pair.ratio - 1 > (pair.high - pair.low) / 2 && pair.ratio > 1.002) continue;
         bool preferred = finalists[i] < finalists[chosen];
         Candidate *second = preferred ? finalists[chosen] : finalists[i];
         if (preferred) chosen = i;
@@ -101,12 +79,21 @@ static void enter(Round *round, uint64_t id, Result *result) {
     round->results[round->count++] = result;
 }
 
+/* No faster one of its kernel stands before it. */
+static bool is_best_of_kernel(Candidate *const *list, uint32_t index) {
+    for (uint32_t i = 0; i < index; i++)
+        if (list[i]->kernel == list[index]->kernel) return false;
+    return true;
+}
+
+/* The fastest, and the best of every kernel. */
 static void enter_all(Tuning *t, Round *round) {
-    uint32_t right;
+    uint32_t right, kernels = t->problem->kernel_count;
     Candidate **list = tuning_right(t, &right);
     for (uint32_t i = 0; i < right && round->finalist_count < FINALISTS; i++) {
-        if (!list[i]->measured || list[i]->result.time > FINAL_RATIO * list[0]->result.time)
-            continue;
+        bool slow = list[i]->result.time > FINAL_RATIO * list[0]->result.time;
+        bool room = round->finalist_count + kernels <= FINALISTS;
+        if (!list[i]->measured || ((slow || !room) && !is_best_of_kernel(list, i))) continue;
         round->finalists[round->finalist_count++] = list[i];
         enter(round, (uint64_t)(list[i] - t->tuned->candidates.data), &list[i]->result);
     }
@@ -127,6 +114,18 @@ static void take_times(Result *into, const Result *from) {
     memcpy(into->samples, from->samples, sizeof into->samples);
 }
 
+/* The best of every kernel against the winner. */
+static void pair_rivals(Tuning *t, Candidate *const *finalists, uint32_t count) {
+    const Candidate *winner = tuning_candidate(t, (uint32_t)t->tuned->winner);
+    for (uint32_t i = 0; i < count; i++) {
+        const Candidate *c = finalists[i];
+        Rival *rival = &t->tuned->rivals[c->kernel];
+        int32_t index = (int32_t)(c - t->tuned->candidates.data);
+        if (c->kernel == winner->kernel ? c != winner : rival->best >= 0) continue;
+        *rival = (Rival){index, pair_ratio(&winner->result, &c->result)};
+    }
+}
+
 void tuning_rank(Tuning *t) {
     Round round = {.count = 0};
     Result results[FINALISTS + COMPANIONS] = {0};
@@ -141,8 +140,10 @@ void tuning_rank(Tuning *t) {
         if (round.finalists[i]->result.outcome == OUTCOME_OK)
             round.finalists[right++] = round.finalists[i];
     Candidate **list = tuning_right(t, &known);
-    if (right > 0)
+    for (uint32_t i = 0; i < t->problem->kernel_count; i++) t->tuned->rivals[i].best = -1;
+    if (right > 0) {
         decide(t, round.finalists, right);
-    else if (known > 0)
+        pair_rivals(t, round.finalists, right);
+    } else if (known > 0)
         t->tuned->winner = (int32_t)(list[0] - t->tuned->candidates.data);
 }

@@ -1,4 +1,4 @@
-/* In: a template, a point, a plan. Out: the Run of that point at the plan's shape. */
+/* In: a template, a point, what its names are at a shape. Out: the Run of that point there. */
 #include <string.h>
 
 #include "tuner/tune.h"
@@ -16,32 +16,20 @@ const char *tune_suffix(Arena *arena, const Space *space, const Point *point) {
     return suffix;
 }
 
-static BufferName *buffer_names(Arena *arena, const Plan *plan, uint32_t *count) {
-    BufferName *names = arena_array(arena, BufferName, plan->loads.count + plan->stores.count);
-    *count = 0;
-    for (uint32_t i = 0; i < plan->loads.count; i++)
-        names[(*count)++] = (BufferName){plan->loads.data[i].name, plan->loads.data[i].slot};
-    for (uint32_t i = 0; i < plan->stores.count; i++)
-        names[(*count)++] = (BufferName){plan->stores.data[i].name,
-                                         plan->ir->inputs.count + plan->stores.data[i].slot};
-    return names;
-}
-
-Bindings tune_bindings(Arena *arena, const Plan *plan, const DeviceIdentity *identity) {
-    uint32_t count = plan->bindings.count;
+Bindings tune_bindings(Arena *arena, const Bound *bound, const DeviceIdentity *identity) {
+    uint32_t count = bound->sizes.count;
     Binding *list = arena_array(arena, Binding, count + 2);
-    memcpy(list, plan->bindings.list, count * sizeof *list);
+    memcpy(list, bound->sizes.list, count * sizeof *list);
     list[count] = (Binding){"sms", identity->sms};
     list[count + 1] = (Binding){"cpus", identity->sms};
     return (Bindings){list, count + 2};
 }
 
-bool tune_run(Arena *arena, const Template *template, const Plan *plan, const Point *point,
+bool tune_run(Arena *arena, const Template *template, const Bound *bound, const Point *point,
               const DeviceIdentity *identity, Run *run, const char **why) {
-    uint32_t count, first = run->launches.count;
-    const BufferName *names = buffer_names(arena, plan, &count);
-    Bindings bindings = tune_bindings(arena, plan, identity);
-    if (!run_add(arena, run, template, point, bindings, names, count, plan, 0, why)) return false;
+    uint32_t first = run->launches.count;
+    Bindings bindings = tune_bindings(arena, bound, identity);
+    if (!run_add(arena, run, template, point, bound, bindings, 0, why)) return false;
     const char *suffix = tune_suffix(arena, &template->space, point);
     bool legal = space_allows(&template->space, point, bindings, false);
     for (uint32_t i = first; i < run->launches.count; i++) {
@@ -52,4 +40,39 @@ bool tune_run(Arena *arena, const Template *template, const Plan *plan, const Po
         if (!legal) launch->entry = launch->twin;
     }
     return true;
+}
+
+const char *tune_label(Arena *arena, const TuneProblem *problem, uint32_t kernel,
+                       const Point *point, const char *separator) {
+    const Kernel *k = &problem->kernels[kernel].kernel;
+    Text text = {0};
+    if (k->match) text_printf(&text, "%s:", k->name);
+    point_print(&text, &k->template->space, point, separator);
+    const char *label = arena_copy(arena, text_string(&text), text.length);
+    text_free(&text);
+    return label;
+}
+
+static bool find_point(Arena *arena, const TuneProblem *problem, const char *text, uint32_t kernel,
+                       Point *point, const char **why) {
+    const Space *space = tune_space(problem, kernel);
+    Point base = space_fallback(space);
+    return point_parse(space, text, &base, arena, point, why);
+}
+
+bool tune_find(Arena *arena, const TuneProblem *problem, const char *label, uint32_t *kernel,
+               Point *point, const char **why) {
+    const char *colon = strchr(label, ':'), *first = NULL;
+    for (*kernel = 0; *kernel < problem->kernel_count; ++*kernel) {
+        const char *name = problem->kernels[*kernel].kernel.name;
+        if (colon &&
+            (strncmp(name, label, (size_t)(colon - label)) != 0 || name[colon - label] != '\0'))
+            continue;
+        if (find_point(arena, problem, colon ? colon + 1 : label, *kernel, point, why)) return true;
+        if (!first) first = *why;
+    }
+    *why = first
+               ? first
+               : arena_printf(arena, "no kernel '%.*s' computes this", (int)(colon - label), label);
+    return false;
 }

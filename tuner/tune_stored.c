@@ -27,21 +27,24 @@ static bool companion_from_store(Tuning *t, uint32_t index) {
     return true;
 }
 
+static bool is_legal(const Tuning *t, const Candidate *c) {
+    const Bound *bound = t->problem->kernels[c->kernel].bounds[0];
+    return space_allows(tune_space(t->problem, c->kernel), &c->point,
+                        tune_bindings(t->arena, bound, t->problem->identity), false);
+}
+
 /* Another shape of this bucket was tuned: its best point that is legal here becomes the only
  * candidate, with its stored binary. */
 static bool candidate_from_store(Tuning *t) {
     const TuneProblem *p = t->problem;
-    Bindings bindings = tune_bindings(t->arena, p->plans[0], p->identity);
     for (uint32_t i = 0; i < t->trial_count; i++) {
         Binary binary;
         const char *why;
         Candidate c = {.twin_of = -1, .label = t->trials[i].point};
-        Point base = space_fallback(&p->template->space);
         if (t->trials[i].result.outcome != OUTCOME_OK ||
-            !point_parse(&p->template->space, c.label, &base, t->arena, &c.point, &why) ||
-            !space_allows(&p->template->space, &c.point, bindings, false) ||
+            !tune_find(t->arena, p, c.label, &c.kernel, &c.point, &why) || !is_legal(t, &c) ||
             !store_binary(p->store, &p->key, c.label, t->arena, &binary.bytes, &binary.size) ||
-            !tune_run(t->arena, p->template, p->plans[0], &c.point, p->identity, &c.run, &why))
+            !tuning_run(t, &c, 0, &c.run, &why))
             continue;
         array_push(t->arena, &t->tuned->candidates, c);
         tuning_accept(t, t->tuned->candidates.count - 1, binary);
@@ -53,8 +56,23 @@ static bool candidate_from_store(Tuning *t) {
 
 /* --- whether a search of this bucket was finished, and left nothing out */
 
+/* The key is without the knobs; a search of other values is another search. */
 static const char *searched_name(Arena *arena, const TuneProblem *problem) {
-    return arena_printf(arena, "searched\n%s", problem->key.text);
+    Text text = {0};
+    text_add(&text, "searched\n");
+    for (uint32_t k = 0; k < problem->kernel_count; k++) {
+        const Space *space = tune_space(problem, k);
+        for (uint32_t i = 0; i < space->knob_count; i++) {
+            text_printf(&text, "%s", space->knobs[i].key);
+            for (uint32_t v = 0; v < space->knobs[i].count; v++)
+                text_printf(&text, " %lld", (long long)space->knobs[i].values[v]);
+            text_add(&text, "\n");
+        }
+    }
+    text_add(&text, problem->key.text);
+    const char *name = arena_copy(arena, text_string(&text), text.length);
+    text_free(&text);
+    return name;
 }
 
 bool tune_searched(const TuneProblem *problem, const TuneOptions *options) {
@@ -69,18 +87,19 @@ bool tune_searched(const TuneProblem *problem, const TuneOptions *options) {
  * asked for: the next run of the same line is answered. */
 static void keep_searched(const Tuning *t) {
     bool everything = t->options->trials == 0 || t->tuned->stopped == TUNE_AT_ROOF;
-    if (t->options->only || t->tuned->from_store || tuning_interrupted(t)) return;
+    if (t->options->only || !t->options->search || t->tuned->from_store || tuning_interrupted(t))
+        return;
     store_put_figure(t->problem->store, searched_name(t->arena, t->problem), everything);
 }
 
 bool tuning_load(Tuning *t) {
     bool may = !t->options->retune && !t->options->only;
-    bool all = may && tune_searched(t->problem, t->options);
+    bool all = may && (!t->options->search || tune_searched(t->problem, t->options));
     if (may)
         t->trials = store_trials(t->problem->store, &t->problem->key, t->arena, &t->trial_count);
     all = all && candidate_from_store(t);
     for (uint32_t i = 0; all && i < t->problem->companion_count; i++)
-        all = companion_from_store(t, i);
+        all = companion_from_store(t, i) || !t->options->search;
     if (all) {
         t->total = 1;
         t->tuned->from_store = true;

@@ -5,17 +5,23 @@
 #include "tuner/tune.h"
 
 typedef struct Unit {
-    ARRAY(uint32_t) members; /* candidates; none: a companion's module */
+    ARRAY(uint32_t) members; /* candidates of one kernel; none: a companion's module */
     uint32_t companion, module;
 } Unit;
+
+/* The search of one kernel's space. */
+typedef struct KernelSearch {
+    const Strategy *strategy;
+    Search *search;
+    uint32_t left; /* points it may still be asked for */
+} KernelSearch;
 
 typedef struct Tuning {
     Arena *arena;
     const TuneProblem *problem;
     const TuneOptions *options;
     Tuned *tuned;
-    const Strategy *strategy;
-    Search *search;
+    KernelSearch *searches; /* per kernel */
     Pool *pool;
     Bench *bench;
     ARRAY(Unit) units;
@@ -42,10 +48,14 @@ double tuning_left(const Tuning *t); /* seconds of the budget */
 void tuning_finish(Tuning *t, Candidate *candidate);
 void tuning_fail(Tuning *t, Candidate *candidate, Outcome outcome, const char *message);
 
+/* A candidate's Run at the real shape (0) or at edge `shape - 1`. */
+bool tuning_run(Tuning *t, const Candidate *c, uint32_t shape, Run *run, const char **why);
+
 /* tune_compile.c: points to units, units to workers, binaries to candidates. */
 void tuning_ask(Tuning *t);      /* asks for all points and makes units of them */
 void tuning_ask_only(Tuning *t); /* options->only */
-void tuning_submit(Tuning *t);   /* companions' units too; all to the pool */
+void tuning_ask_default(Tuning *t);
+void tuning_submit(Tuning *t); /* companions' units too; all to the pool */
 /* One whose result is known from an interrupted run gets its binary after all, and is measured
  * again. */
 void tuning_revive(Tuning *t, uint32_t candidate);

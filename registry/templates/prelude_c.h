@@ -177,6 +177,13 @@ K_INLINE k_real k_fmin(k_real a, k_real b) {
     return k_select((a <= b) | (b != b), a, b);
 }
 
+//@ k_larger
+/* a > b ? a : b: b where one is NaN. One instruction. */
+K_INLINE k_real k_larger(k_real a, k_real b) {
+    K_EACH(a, a[lane] > b[lane] ? a[lane] : b[lane]);
+    return a;
+}
+
 //@ k_floor k_ceil k_trunc k_round k_sqrt
 #define K_EXACT(name, function)                                                                    \
     K_INLINE k_real name(k_real x) {                                                               \
@@ -190,9 +197,33 @@ K_EXACT(k_round, rint)
 K_EXACT(k_sqrt, sqrt)
 
 //@ k_fma
+/* By the machine's instruction: lane by lane, clang makes K_LANES of it. */
+#if defined(__AVX512F__) && K_WIDTH == 64 && K_F64
+#define K_FMA(a, b, c) __builtin_ia32_vfmaddpd512_mask(a, b, c, -1, 4)
+#elif defined(__AVX512F__) && K_WIDTH / K_BYTES == 16
+#define K_FMA(a, b, c) __builtin_ia32_vfmaddps512_mask(a, b, c, -1, 4)
+#elif defined(__FMA__) && K_WIDTH == 32 && K_F64
+#define K_FMA(a, b, c) __builtin_ia32_vfmaddpd256(a, b, c)
+#elif defined(__FMA__) && K_WIDTH / K_BYTES == 8 && !K_F64
+#define K_FMA(a, b, c) __builtin_ia32_vfmaddps256(a, b, c)
+#endif
 K_INLINE k_real k_fma(k_real a, k_real b, k_real c) {
+#ifdef K_FMA
+    return K_FMA(a, b, c);
+#else
     K_EACH(a, K_LIBM(__builtin_fma)(a[lane], b[lane], c[lane]));
     return a;
+#endif
+}
+
+//@ k_multiply_add
+/* a * b + c, rounded once where the machine has an instruction for it. */
+K_INLINE k_real k_multiply_add(k_real a, k_real b, k_real c) {
+#if defined(K_FMA) || defined(__FP_FAST_FMAF)
+    return k_fma(a, b, c);
+#else
+    return a * b + c;
+#endif
 }
 
 //@ k_fmod
@@ -411,17 +442,36 @@ K_INLINE k_u16 k_to_f16(k_real real) {
 #endif
 }
 
+//@ k_u32_from_u16 k_u16_from_u32 : k_u16 k_u32
+/* By hand where gcc 12 goes by halves. */
+#if defined(__AVX512F__) && defined(__AVX512BW__) && K_WIDTH / K_BYTES == 16 && !defined(__clang__)
+typedef int16_t k_words __attribute__((vector_size(K_LANES * sizeof(int16_t))));
+K_INLINE k_u32 k_u32_from_u16(k_u16 x) {
+    return (k_u32)__builtin_ia32_pmovzxwd512_mask((k_words)x, (k_i32){0}, -1);
+}
+K_INLINE k_u16 k_u16_from_u32(k_u32 x) {
+    return (k_u16)__builtin_ia32_pmovdw512_mask((k_i32)x, (k_words){0}, -1);
+}
+#else
+K_INLINE k_u32 k_u32_from_u16(k_u16 x) {
+    return K_TO(k_u32, x);
+}
+K_INLINE k_u16 k_u16_from_u32(k_u32 x) {
+    return K_TO(k_u16, x);
+}
+#endif
+
 //@ k_from_bf16
 K_INLINE k_real k_from_bf16(k_u16 bits) {
-    return K_TO(k_real, (k_f32)(K_TO(k_u32, bits) << 16));
+    return K_TO(k_real, (k_f32)(k_u32_from_u16(bits) << 16));
 }
 
 //@ k_to_bf16
 /* To nearest, halves to even. */
 K_INLINE k_u16 k_to_bf16(k_real real) {
-    k_u32 x = (k_u32)k_narrow(real), nan = (k_u32)((x & 0x7fffffff) > 0x7f800000);
-    k_u32 rounded = (x + 0x7fff + (x >> 16 & 1)) >> 16;
-    return K_TO(k_u16, (nan & (x >> 16 | 0x40)) | (~nan & rounded));
+    k_f32 x = k_narrow(real);
+    k_u32 bits = (k_u32)x, nan = (k_u32)(x != x), rounded = bits + 0x7fff + (bits >> 16 & 1);
+    return k_u16_from_u32(((nan & (bits | 0x400000)) | (~nan & rounded)) >> 16);
 }
 
 //@ k_round_f16
@@ -516,6 +566,31 @@ K_INLINE k_mask k_get_bool(const uint8_t *at) {
 //@ k_exp : K_INF
 K_BOUNDED(exp, K_OF(-104.0f, -746.0), 0, K_OF(88.75f, 710.0), K_INF)
 
+//@ k_exp_below
+/* exp(x) of x <= 0 in f32, without a call: 2^n exp(r) with r = x - n log(2), exp(r) by a polynomial.
+ * Over all x at most 0.89 ulp off, 1.17 without k_fma; half the time of k_exp. */
+#if !K_F64
+K_INLINE k_real k_exp_below(k_real x) {
+    const k_real shift = k_all(0x1.8p23f); /* what is added to it is rounded to a whole number */
+    x = k_larger(k_all(-104), x);
+    k_real t = k_multiply_add(x, k_all(0x1.715476p0f), shift), n = t - shift;
+    k_real r = k_multiply_add(n, k_all(-0x1.62e4p-1f), x);
+    r = k_multiply_add(n, k_all(-0x1.7f7d1cp-20f), r);
+    k_real y = k_multiply_add(r, k_all(0x1.6850e4p-10f), k_all(0x1.123bccp-7f));
+    y = k_multiply_add(y, r, k_all(0x1.555b98p-5f));
+    y = k_multiply_add(y, r, k_all(0x1.55548ep-3f));
+    y = k_multiply_add(y, r, k_all(0x1.fffff8p-2f));
+    y = k_multiply_add(y, r, k_all(1));
+    y = k_multiply_add(y, r, k_all(1));
+#if defined(__AVX512F__) && K_WIDTH / K_BYTES == 16
+    return __builtin_ia32_scalefps512_mask(y, n, y, -1, 4);
+#else
+    k_i32 whole = (k_i32)t - (k_i32)shift, half = whole >> 1; /* 2^n itself may be subnormal */
+    return y * (k_f32)((half + 127) << 23) * (k_f32)((whole - half + 127) << 23);
+#endif
+}
+#endif
+
 //@ k_exp2 : K_INF
 K_BOUNDED(exp2, K_OF(-151.0f, -1076.0), 0, K_OF(128.0f, 1024.0), K_INF)
 
@@ -579,7 +654,19 @@ K_BINARY(atan2)
 //@ k_hypot
 K_BINARY(hypot)
 
-//@ K_PUT
+//@ k_part
+/* Less than a register, piece by piece: a call of memcpy takes as long as a short row. */
+K_INLINE void k_part(void *to, const void *from, uint64_t bytes) {
+    uint64_t done = 0;
+#pragma GCC unroll 8
+    for (uint64_t piece = K_WIDTH / 2; piece > 0; piece /= 2) {
+        if (!(bytes & piece)) continue;
+        __builtin_memcpy((char *)to + done, (const char *)from + done, piece);
+        done += piece;
+    }
+}
+
+//@ K_PUT k_stream
 /* With `stream` past the caches; `at` is then aligned to what is stored. */
 K_INLINE void k_stream(void *at, const void *from, unsigned bytes) {
     typedef float k_line __attribute__((vector_size(K_WIDTH), may_alias));
@@ -659,6 +746,108 @@ K_INLINE void k_put_bool(uint8_t *at, k_mask x, int stream) {
     K_PUT(k_u8, at, K_TO(k_u8, K_TO(k_u16, K_TO(k_u32, x & 1))), stream);
 }
 
+//@ k_least
+K_INLINE int64_t k_least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+//@ k_first
+/* The first n lanes. */
+K_INLINE k_mask k_first(int64_t n) {
+    k_mask at = {0};
+    K_EACH(at, lane);
+    return at < (int)k_least(n, K_LANES);
+}
+
+//@ k_swap
+/* Each lane in the place of the one that is `distance`, a power of two, away. */
+K_INLINE k_real k_swap(k_real x, int distance) {
+#if defined(__clang__)
+    k_real swapped;
+    K_EACH(swapped, x[lane ^ distance]);
+    return swapped;
+#else
+    k_mask at;
+    K_EACH(at, lane);
+    return __builtin_shuffle(x, at ^ distance);
+#endif
+}
+
+//@ k_sum
+/* Of all lanes. */
+K_INLINE k_number k_sum(k_real x) {
+#pragma GCC unroll 8
+    for (int distance = K_LANES / 2; distance > 0; distance /= 2) x += k_swap(x, distance);
+    return x[0];
+}
+
+//@ k_wide k_widen k_sum_wide
+/* Half as many lanes as k_real has, in f64: a register's worth (of two, gcc makes memory). */
+typedef double k_wide __attribute__((vector_size(K_LANES / 2 * sizeof(double))));
+typedef k_number k_half __attribute__((vector_size(K_LANES / 2 * sizeof(k_number))));
+K_INLINE k_wide k_widen(k_real x, int half) {
+    union {
+        k_real whole;
+        k_half half[2];
+    } u = {x};
+#if defined(__AVX512F__) && K_WIDTH / K_BYTES == 16 && !defined(__clang__)
+    return __builtin_ia32_cvtps2pd512_mask(u.half[half], (k_wide){0}, -1, 4); /* gcc 12 makes two */
+#else
+    return K_TO(k_wide, u.half[half]);
+#endif
+}
+K_INLINE double k_sum_wide(k_wide x) {
+#pragma GCC unroll 8
+    for (int half = K_LANES / 4; half > 0; half /= 2)
+#pragma GCC unroll 16
+        for (int lane = 0; lane < half; lane++) x[lane] += x[lane + half];
+    return x[0];
+}
+
+//@ k_most
+/* The largest lane that is no NaN. */
+K_INLINE k_number k_most(k_real x) {
+#pragma GCC unroll 8
+    for (int distance = K_LANES / 2; distance > 0; distance /= 2)
+        x = k_larger(k_swap(x, distance), x);
+    return x[0];
+}
+
+//@ K_LOAD K_STORE : k_part k_stream
+/* Elements of tensor x (T_x, V_x, KF_FROM_x, KF_TO_x) at any address as a vector of the compute type
+ * and back: the first n of one where n is less than K_LANES, and zeros behind them. With `stream`
+ * past the caches; `at` is then aligned to a V_x. */
+#define K_LOAD(x, at, n)                                                                           \
+    ({                                                                                             \
+        V_##x loaded = {0};                                                                        \
+        if ((n) >= K_LANES) __builtin_memcpy(&loaded, (at), sizeof loaded);                        \
+        else k_part(&loaded, (at), (n) * sizeof(T_##x));                                           \
+        KF_FROM_##x(loaded);                                                                       \
+    })
+#define K_STORE(x, at, value, n, stream)                                                           \
+    do {                                                                                           \
+        V_##x stored = KF_TO_##x(value);                                                           \
+        if ((n) < K_LANES) k_part((at), &stored, (n) * sizeof(T_##x));                             \
+        else if (stream) k_stream((at), &stored, sizeof stored);                                   \
+        else __builtin_memcpy((at), &stored, sizeof stored);                                       \
+    } while (0)
+
+//@ K_WALK
+/* vector(row, i, n, stream) for `count` elements of a row from i = 0 on, UNROLL whole vectors at a
+ * time; with `stream`, first those before y is aligned. Where less than a vector is left, n says so. */
+#define K_WALK(vector, row, y, count, stream)                                                      \
+    do {                                                                                           \
+        int64_t walked = (stream) ? -(uintptr_t)(y) % sizeof(V_y) / sizeof(T_y) : 0;               \
+        walked = k_least(walked, (count));                                                         \
+        if (walked > 0) vector((row), 0, walked, 0);                                               \
+        for (; walked + UNROLL * K_LANES <= (count); walked += UNROLL * K_LANES)                   \
+            _Pragma("GCC unroll 16") for (int u = 0; u < UNROLL; u++)                              \
+                vector((row), walked + u * K_LANES, K_LANES, (stream));                            \
+        for (; walked < (count); walked += K_LANES)                                                \
+            vector((row), walked, (count) - walked, (stream));                                     \
+    } while (0)
+
+//@ k_fence
 //@ k_fence
 /* Streaming stores are seen by others only behind a fence. */
 K_INLINE void k_fence(void) {

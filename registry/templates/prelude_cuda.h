@@ -299,10 +299,12 @@ template <int N, typename T> K_INLINE void k_store(T *to, const k_pack<T, N> &fr
 }
 
 //@ KF_SHARED
-// T *name at the block's dynamic shared memory.
+// T *name at the block's dynamic shared memory. The host's shim has its own.
+#ifndef KF_SHARED
 #define KF_SHARED(T, name)                                                                         \
     extern __shared__ __align__(16) unsigned char k_shared[];                                      \
     T *const name = reinterpret_cast<T *>(k_shared)
+#endif
 
 //@ k_copy_async
 // 16, 8 or 4 bytes into shared memory, on their way until k_copy_wait; zeros, and nothing is read,

@@ -28,7 +28,8 @@ static void every_op_on_every_device(void **state) {
         printf("%s%s\n%u functions on %s: %u passed, %u failed\n", text_string(&out), why.text,
                count, (*d)->name, result.passed, result.failed);
         assert_true(passed);
-        assert_int_equal(result.passed, 4 * count);
+        assert_int_equal(result.passed + result.uncovered, 4 * count);
+        assert_true(result.uncovered <= 3); /* f64 of the rows' templates */
         text_free(&out);
         devices++;
     }

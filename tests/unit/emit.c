@@ -234,7 +234,8 @@ static void launch(Subject *s, const Template *template, const Point *point, Mod
     const char *reason = "";
     Why why = {""};
     Run run = {0};
-    if (!tune_run(s->arena, template, s->plan, point, &s->target->identity, &run, &reason))
+    if (!tune_run(s->arena, template, plan_bound(s->arena, s->plan), point, &s->target->identity,
+                  &run, &reason))
         fail_msg("%s: %s", s->text, reason);
     for (uint32_t i = 0; i < count; i++) {
         const Buffer *buffer = &s->buffers[i];
@@ -271,7 +272,7 @@ static Module *compile(const Target *target, Arena *arena, const Template *templ
 static uint32_t choose_points(const Target *target, Arena *arena, const Template *template,
                               const Plan *model, Point *points, uint32_t wanted) {
     uint64_t *allowed, fallback;
-    Bindings bindings = tune_bindings(arena, model, &target->identity);
+    Bindings bindings = tune_bindings(arena, plan_bound(arena, model), &target->identity);
     uint32_t total = space_allowed(&template->space, bindings, false, arena, 4096, 0, &allowed),
              count = 0;
     points[count++] = space_fallback(&template->space);
@@ -290,7 +291,7 @@ static void check_on(const Target *target, const char *text, uint32_t wanted,
     Arena *arena = arena_open();
     Program p = program_make(arena, text, shapes[0]);
     const Plan *model = program_plan(&p);
-    const Template *template = problem_template(arena, target->device, model);
+    const Template *template = emit(arena, target->device->language, model);
     Point points[POINTS];
     uint32_t count = choose_points(target, arena, template, model, points, wanted);
     Module *module = compile(target, arena, template, points, count);

@@ -141,7 +141,8 @@ static void outputs_are_grouped(void **state) {
     static const Grouping rows[] = {
         {"s = x + y; out = relu(s); return s, out", "4", 1, GROUP_ELEMENTWISE},
         {"a = x + 1; b = y + 1", "4 y=4x4", 2, GROUP_ELEMENTWISE},
-        {"a = x + 1; b = x / sum(x)", "4x4", 1, GROUP_REDUCTION},
+        {"a = x + 1; b = x / sum(x)", "4x4", 2, GROUP_ELEMENTWISE},
+        {"a = x / sum(x); b = x / max(x)", "4x4", 2, GROUP_REDUCTION},
         {"a = x @ y + mean(x)", "4x4", 1, GROUP_PRODUCT},
         {"a = x.T + y", "4x4", 1, GROUP_ELEMENTWISE},
         {"a = (x + 1).T", "4x4", 1, GROUP_REDUCTION},

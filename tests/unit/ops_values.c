@@ -24,14 +24,14 @@ typedef struct Trial {
 } Trial;
 
 /* One kernel: the lines whose arguments it reads, its program, its results. */
-typedef struct Kernel {
+typedef struct OpKernel {
     const Line *lines;
     uint32_t count, arity;
     const Ir *ir;
     uint32_t buffers; /* inputs, then outputs */
     Address address[BUFFERS];
     uint8_t *host[BUFFERS];
-} Kernel;
+} OpKernel;
 
 static int line_order(const void *a, const void *b) {
     const Line *x = a, *y = b;
@@ -64,7 +64,7 @@ static uint32_t kernel_lines(const Lines *table, uint32_t first) {
 }
 
 /* "r0 = fmax(a, b)", a line for each function. */
-static const char *program_text(Arena *arena, const Kernel *k) {
+static const char *program_text(Arena *arena, const OpKernel *k) {
     Text text = {0};
     for (uint32_t i = 0; i < k->count; i++) {
         if (i > 0 && same_function(&k->lines[i], &k->lines[i - 1])) continue;
@@ -92,7 +92,7 @@ static const Ir *lowered(const Trial *t, const char *text, uint32_t count) {
 /* --- Running */
 
 /* Inputs by name: 'a' has the first arguments. Outputs begin as 0xFF. */
-static void fill(const Trial *t, Kernel *k, uint32_t buffer, const Type *type) {
+static void fill(const Trial *t, OpKernel *k, uint32_t buffer, const Type *type) {
     size_t size = dtype_info(type->dtype)->bytes;
     k->host[buffer] = arena_alloc(t->arena, size * k->count);
     memset(k->host[buffer], 0xFF, size * k->count);
@@ -103,12 +103,12 @@ static void fill(const Trial *t, Kernel *k, uint32_t buffer, const Type *type) {
                     (Scalar){.real = k->lines[i].args[argument]});
 }
 
-static const Type *buffer_type(const Kernel *k, uint32_t buffer) {
+static const Type *buffer_type(const OpKernel *k, uint32_t buffer) {
     return buffer < k->arity ? &k->ir->inputs.data[buffer].type
                              : &k->ir->outputs.data[buffer - k->arity].type;
 }
 
-static void upload(const Trial *t, Kernel *k) {
+static void upload(const Trial *t, OpKernel *k) {
     Why why;
     assert_int_equal(k->ir->inputs.count, k->arity);
     k->buffers = k->arity + k->ir->outputs.count;
@@ -121,7 +121,7 @@ static void upload(const Trial *t, Kernel *k) {
     }
 }
 
-static void download(const Trial *t, Kernel *k) {
+static void download(const Trial *t, OpKernel *k) {
     Why why;
     for (uint32_t i = 0; i < k->buffers; i++) {
         size_t bytes = (size_t)type_bytes(buffer_type(k, i));
@@ -130,7 +130,7 @@ static void download(const Trial *t, Kernel *k) {
     }
 }
 
-static void launch(const Trial *t, const Kernel *k) {
+static void launch(const Trial *t, const OpKernel *k) {
     Text source = {0}, binary = {0};
     Why why = {""};
     Run run = {0};
@@ -138,7 +138,7 @@ static void launch(const Trial *t, const Kernel *k) {
     Groups groups = fuse(t->arena, k->ir);
     assert_int_equal(groups.list.count, 1);
     const Plan *p = plan(t->arena, k->ir, &groups.list.data[0]);
-    const Template *template = problem_template(t->arena, t->device, p);
+    const Template *template = emit(t->arena, t->device->language, p);
     Point point = space_fallback(&template->space);
     template_instantiate(&source, template, &point,
                          tune_suffix(t->arena, &template->space, &point));
@@ -147,7 +147,8 @@ static void launch(const Trial *t, const Kernel *k) {
         fail_msg("%s", why.text);
     Module *module = t->device->load(t->state, binary.data, binary.length, &why);
     assert_non_null(module);
-    assert_true(tune_run(t->arena, template, p, &point, &t->identity, &run, &reason));
+    assert_true(
+        tune_run(t->arena, template, plan_bound(t->arena, p), &point, &t->identity, &run, &reason));
     Outcome outcome = t->device->launch(t->state, &run, &module, k->address, NULL, &why);
     if (outcome == OUTCOME_OK) outcome = t->device->finish(t->state, &why);
     if (outcome != OUTCOME_OK) fail_msg("%s", why.text);
@@ -224,13 +225,13 @@ static bool in_type(DType type, const Line *line) {
     return true;
 }
 
-static double result(const Kernel *k, uint32_t output, uint32_t i) {
+static double result(const OpKernel *k, uint32_t output, uint32_t i) {
     DType type = k->ir->outputs.data[output].type.dtype;
     Scalar value = dtype_load(type, k->host[k->arity + output] + i * dtype_info(type)->bytes);
     return dtype_is_float(type) ? value.real : (double)value.whole;
 }
 
-static void judge(Trial *t, const Kernel *k) {
+static void judge(Trial *t, const OpKernel *k) {
     uint32_t output = 0;
     double ulp = MANY;
     for (uint32_t i = 0; i < k->count; i++) {
@@ -254,7 +255,7 @@ static void check_type(const Lines *table, Trial *t, DType type) {
     t->type = type;
     t->held = t->exact = t->wrong = 0;
     for (uint32_t first = 0; first < table->count;) {
-        Kernel k = {.lines = table->data + first, .count = kernel_lines(table, first)};
+        OpKernel k = {.lines = table->data + first, .count = kernel_lines(table, first)};
         k.arity = k.lines->count;
         k.ir = lowered(t, program_text(t->arena, &k), k.count);
         upload(t, &k);

@@ -15,7 +15,7 @@
 #include "tuner/device.h"
 
 static const char shim[] =
-    "#define __device__\n#define __global__\n#define __shared__ static\n"
+    "#define __device__\n#define __global__\n#define __shared__ static\n#define __forceinline__\n"
     "#define __syncthreads()\n#define __threadfence()\n"
     "struct Dim { unsigned x; };\nstatic const Dim blockIdx = {0}, threadIdx = {0}, blockDim = "
     "{1}, gridDim = {1};\n"
@@ -31,6 +31,7 @@ typedef struct Built {
     void *library;
     void **in, **out;
     int64_t count; /* elements of output 0 */
+    OracleSteps steps;
 } Built;
 
 static void *symbol(const Built *built, const char *name) {
@@ -72,10 +73,49 @@ static void fill_inputs(Built *built, int domain) {
     }
 }
 
-static Built build(const char *text, DType type, int domain) {
-    InputSpec b = {.name = "b", .has_shape = true, .type = {.dtype = type, .rank = 1, .dim = {23}}};
+/* --- values, filled as bench_values.c has a device fill them */
+
+static void sum_rows(const Built *built, const OracleStep *step, const char *entry) {
+    void (*add)(void *const *, void *, const void *, int);
+    void (*fold)(void *, int, int, int64_t, int64_t, int64_t, int64_t);
+    void (*reduced)(const void *, const void *, int, int, int64_t, int64_t, void *);
+    size_t bytes = (size_t)(step->rows * step->pieces) * built->steps.sum_bytes;
+    void *sums[2] = {arena_alloc(built->arena, bytes), arena_alloc(built->arena, bytes)};
+    *(void **)&add = symbol(built, entry);
+    *(void **)&fold = symbol(built, "kf_fold");
+    *(void **)&reduced = symbol(built, "kf_reduced");
+    for (int pass = 0; pass < step->passes; pass++) {
+        add(built->in, sums[pass], sums[0], pass);
+        for (int64_t kept, live = step->pieces; live > 1; live = kept) {
+            kept = live > 4 ? live / 4 : 1;
+            fold(sums[pass], step->op, (int)step->type, step->rows, step->pieces, live, kept);
+        }
+    }
+    reduced(sums[step->passes - 1], sums[0], step->op, (int)step->type, step->rows, step->pieces,
+            built->in[step->slot]);
+}
+
+static void fill_values(Built *built) {
+    for (uint32_t i = 0; i < built->steps.list.count; i++) {
+        const OracleStep *step = &built->steps.list.data[i];
+        void (*compute)(void *const *);
+        char entry[32];
+        snprintf(entry, sizeof entry, "kf_value_%u", step->value);
+        built->in[step->slot] =
+            arena_alloc(built->arena, (size_t)step->count * ORACLE_VALUE_BYTES + 1);
+        *(void **)&compute = symbol(built, entry);
+        if (step->kind == ORACLE_REDUCTION)
+            sum_rows(built, step, entry);
+        else
+            compute(built->in);
+    }
+}
+
+static Built build_sized(const char *text, DType type, int domain, int64_t side) {
+    InputSpec b = {
+        .name = "b", .has_shape = true, .type = {.dtype = type, .rank = 1, .dim = {side}}};
     LowerOptions options = {
-        .has_shape = true, .plain = {.dtype = type, .rank = 2, .dim = {23, 23}}, .inputs = &b};
+        .has_shape = true, .plain = {.dtype = type, .rank = 2, .dim = {side, side}}, .inputs = &b};
     Built built = {.arena = arena_open()};
     Text source = {0};
     options.input_count = strchr(text, 'b') != NULL && strstr(text, "abs") == NULL;
@@ -83,14 +123,20 @@ static Built build(const char *text, DType type, int domain) {
     assert_non_null(built.ir);
     built.ir = simplify(built.arena, built.ir, true);
     built.count = type_count(&built.ir->outputs.data[0].type);
-    built.in = arena_array(built.arena, void *, built.ir->inputs.count);
+    built.steps = oracle_steps(built.arena, built.ir);
+    built.in = arena_array(built.arena, void *, built.ir->inputs.count + built.steps.list.count);
     built.out = arena_array(built.arena, void *, built.ir->outputs.count);
     built.out[0] = arena_alloc(built.arena, (size_t)built.count * 8);
     oracle_cuda(&source, built.ir);
     built.library = load_text(text_string(&source));
     text_free(&source);
     fill_inputs(&built, domain);
+    fill_values(&built);
     return built;
+}
+
+static Built build(const char *text, DType type, int domain) {
+    return build_sized(text, type, domain, 23);
 }
 
 static void unbuild(Built *built) {
@@ -115,16 +161,17 @@ enum { MAY_NAN = 1, MUST_NAN = 2, AMBIGUOUS = 4, UNCHECKED = 8 };
 static void expects_the_same(Built *built, Eval *eval, bool exact) {
     void (*expect)(void *const *, uint32_t, const int64_t *, int64_t, double *, double *, double *,
                    uint8_t *);
-    int64_t *index = arena_array(built->arena, int64_t, built->count), ambiguous = 0;
-    double *lo = arena_array(built->arena, double, built->count),
-           *hi = arena_array(built->arena, double, built->count);
-    double *value = arena_array(built->arena, double, built->count);
-    uint8_t *state = arena_alloc(built->arena, (size_t)built->count);
+    int64_t count = built->count < EVAL_BLOCK ? built->count : EVAL_BLOCK, ambiguous = 0;
+    int64_t *index = arena_array(built->arena, int64_t, count);
+    double *lo = arena_array(built->arena, double, count),
+           *hi = arena_array(built->arena, double, count);
+    double *value = arena_array(built->arena, double, count);
+    uint8_t *state = arena_alloc(built->arena, (size_t)count);
     *(void **)&expect = symbol(built, "kf_expect");
-    for (int64_t i = 0; i < built->count; i++) index[i] = built->count - 1 - i;
-    expect(built->in, 0, index, built->count, lo, value, hi, state);
-    const Expected *expected = eval_gather(eval, 0, 0, index, built->count);
-    for (int64_t i = 0; i < built->count; i++) {
+    for (int64_t i = 0; i < count; i++) index[i] = built->count - 1 - i * (built->count / count);
+    expect(built->in, 0, index, count, lo, value, hi, state);
+    const Expected *expected = eval_gather(eval, 0, 0, index, count);
+    for (int64_t i = 0; i < count; i++) {
         double low = end_at(expected->dtype, expected->lo, i),
                high = end_at(expected->dtype, expected->hi, i);
         ambiguous += (state[i] & AMBIGUOUS) != 0;
@@ -209,6 +256,71 @@ static void both_oracles_agree(void **unused) {
     }
 }
 
+/* Rows in pieces, products in tiles (odd ones), and a product's elements one by one. */
+static void values_agree(void **unused) {
+    const struct {
+        const char *text;
+        DType type;
+        int domain;
+        bool exact;
+    } cases[] = {
+        {"exp(x - max(x)) / sum(exp(x - max(x)))", DT_F16, 0, false},
+        {"x - mean(x, axis=0) + var(x, axis=0)", DT_F32, 0, false},
+        {"x * sum(y, axis=all) + min(x, axis=all) + prod(y)", DT_F32, 2, false},
+        {"x + sum(y)", DT_F32, 3, true},
+        {"x @ y", DT_BF16, 0, false},
+        {"x.T @ y.T", DT_F32, 3, true},
+        {"(x @ y).T + 1", DT_F16, 5, true},
+        {"x @ (y * 0.3)", DT_F32, 0, false},
+    };
+    (void)unused;
+    if (!have_compiler()) skip();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Built built = build_sized(cases[i].text, cases[i].type, cases[i].domain, 171);
+        Eval *eval = eval_open(built.ir, (const void *const *)built.in, ACCURACY_CUDA, NULL);
+        expects_the_same(&built, eval, cases[i].exact);
+        for (uint32_t k = 0; k < built.steps.list.count; k++)
+            if (!built.steps.list.data[k].needed) built.in[built.steps.list.data[k].slot] = NULL;
+        expects_the_same(&built, eval, cases[i].exact);
+        eval_close(eval);
+        unbuild(&built);
+    }
+}
+
+/* A matrix times a vector in integers, however it lies, and what is no integer. */
+static void wholes_are_multiplied(void **unused) {
+    enum { ROWS = 5, COLUMNS = 40 };
+    void (*times)(const void *, int, int64_t, int64_t, int64_t, int64_t, const int64_t *, int64_t *,
+                  uint64_t *);
+    float matrix[ROWS * COLUMNS];
+    int64_t vector[COLUMNS], wanted[ROWS] = {0};
+    (void)unused;
+    if (!have_compiler()) skip();
+    Built built = build("x + y", DT_F32, 0);
+    *(void **)&times = symbol(&built, "kf_times");
+    for (int k = 0; k < COLUMNS; k++) vector[k] = (int64_t)(0x9E3779B97F4A7C15u * (unsigned)k);
+    for (int transposed = 0; transposed < 2; transposed++) {
+        int64_t row = transposed ? 1 : COLUMNS, column = transposed ? ROWS : 1, given[ROWS] = {0};
+        uint64_t fractions = 0;
+        for (int r = 0; r < ROWS; r++) {
+            wanted[r] = 0;
+            for (int k = 0; k < COLUMNS; k++) {
+                matrix[r * row + k * column] = (float)(r * 7 - k);
+                wanted[r] =
+                    (int64_t)((uint64_t)wanted[r] + (uint64_t)(r * 7 - k) * (uint64_t)vector[k]);
+            }
+        }
+        times(matrix, DT_F32, ROWS, COLUMNS, row, column, vector, given, &fractions);
+        assert_memory_equal(given, wanted, sizeof given);
+        assert_int_equal(fractions, 0);
+        matrix[0] = 0.5f;
+        matrix[7] = NAN;
+        times(matrix, DT_F32, ROWS, COLUMNS, row, column, vector, given, &fractions);
+        assert_int_equal(fractions, 2);
+    }
+    unbuild(&built);
+}
+
 /* A table and a loop instead of statements. */
 static void long_programs_agree(void **unused) {
     Text text = {0};
@@ -254,8 +366,9 @@ static void bytes_are_compared_and_poisoned(void **unused) {
 
 /* --- NVRTC */
 
-static void compile(const Device *cuda, const Ir *ir) {
-    DeviceIdentity identity = {.arch = "sm_90"};
+static void compile(const Device *cuda, const Ir *ir, const char *arch) {
+    DeviceIdentity identity = {0};
+    snprintf(identity.arch, sizeof identity.arch, "%s", arch);
     Text source = {0}, binary = {0};
     Why why = {""};
     oracle_cuda(&source, ir);
@@ -295,7 +408,9 @@ static void nvrtc_takes_every_program(void **unused) {
         options.input_count = strstr(cases[i].text, " b") != NULL;
         Ir *ir = lowered(arena, cases[i].text, &options);
         assert_non_null(ir);
-        compile(cuda, simplify(arena, ir, true));
+        ir = simplify(arena, ir, true);
+        compile(cuda, ir, "sm_90");
+        if (ir->compute == DT_F32) compile(cuda, ir, "sm_80");
         arena_close(arena);
     }
 }
@@ -303,6 +418,8 @@ static void nvrtc_takes_every_program(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_oracles_agree),
+        cmocka_unit_test(values_agree),
+        cmocka_unit_test(wholes_are_multiplied),
         cmocka_unit_test(long_programs_agree),
         cmocka_unit_test(bytes_are_compared_and_poisoned),
         cmocka_unit_test(nvrtc_takes_every_program),

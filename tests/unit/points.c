@@ -75,7 +75,8 @@ static void run_point(Subject *s, Module *module, const Point *point) {
     Run run = {0};
     const char *reason = "";
     uint32_t output = s->ir->inputs.count;
-    assert_true(tune_run(s->arena, s->template, s->plan, point, &s->identity, &run, &reason));
+    assert_true(tune_run(s->arena, s->template, plan_bound(s->arena, s->plan), point, &s->identity,
+                         &run, &reason));
     memset(s->now, 0xFF, s->bytes);
     assert_true(s->device->upload(s->state, s->buffers[output], s->now, s->bytes, &why));
     Outcome outcome = s->device->launch(s->state, &run, &module, s->buffers, NULL, &why);
@@ -111,9 +112,9 @@ static void run_unit(Subject *s, const Point *points, uint32_t count) {
 static void run_all(Subject *s) {
     uint64_t *indices;
     uint32_t step = getenv("KF_CHECK_ALL") ? 1 : 3, n = 0;
-    uint32_t count =
-        space_allowed(&s->template->space, tune_bindings(s->arena, s->plan, &s->identity), false,
-                      s->arena, 4096, 0, &indices);
+    uint32_t count = space_allowed(
+        &s->template->space, tune_bindings(s->arena, plan_bound(s->arena, s->plan), &s->identity),
+        false, s->arena, 4096, 0, &indices);
     Point unit[UNIT];
     unit[n++] = space_fallback(&s->template->space);
     uint64_t fallback = space_index(&s->template->space, &unit[0]);
@@ -131,7 +132,7 @@ static void check_program(const Device *device, DeviceState *state, const Device
     s.ir = lowered(s.arena, text, dtype);
     Groups groups = fuse(s.arena, s.ir);
     s.plan = plan(s.arena, s.ir, &groups.list.data[0]);
-    s.template = problem_template(s.arena, device, s.plan);
+    s.template = emit(s.arena, device->language, s.plan);
     for (int64_t skew = 0; skew <= SKEW; skew++) {
         open_subject(&s, skew);
         run_all(&s);

@@ -26,7 +26,7 @@ typedef struct Case {
     Arena *arena;
     const Template *template;
     Ir ir;
-    Plan plan;
+    Bound bound;
     Run run;
     const char *why;
 } Case;
@@ -44,19 +44,18 @@ static void open_case(Case *c, const char *text) {
     }
     array_push(c->arena, &c->ir.inputs, (IrInput){.name = "x"});
     array_push(c->arena, &c->ir.outputs, (IrOutput){.name = "y"});
-    array_push(c->arena, &c->plan.loads, (Access){.name = "x", .dtype = DT_F32});
-    array_push(c->arena, &c->plan.stores, (Access){.name = "y", .dtype = DT_F32});
-    array_push(c->arena, &c->plan.scalars,
-               (PlanScalar){.name = "s_a", .dtype = DT_F32, .argument = {.real = 1.5}});
-    c->plan.ir = &c->ir;
+    array_push(c->arena, &c->bound.tensors, (BoundTensor){.name = "x", .dtype = DT_F32});
+    array_push(c->arena, &c->bound.tensors,
+               (BoundTensor){.name = "y", .dtype = DT_F32, .buffer = 1, .output = true});
+    array_push(c->arena, &c->bound.scalars, (BoundScalar){"s_a", DT_F32, {.real = 1.5}});
+    c->bound.ir = &c->ir;
 }
 
 static bool add(Case *c, int64_t vec, int64_t block, int64_t n) {
-    const BufferName names[] = {{"x", 0}, {"y", 1}};
     const Binding list[] = {{"n", n}};
     Point point = {{vec, block}};
-    return run_add(c->arena, &c->run, c->template, &point, (Bindings){list, 1}, names, 2, &c->plan,
-                   3, &c->why);
+    return run_add(c->arena, &c->run, c->template, &point, &c->bound, (Bindings){list, 1}, 3,
+                   &c->why);
 }
 
 static void makes_every_extent_a_number(void **state) {
@@ -137,7 +136,7 @@ static void names_what_is_unknown(void **state) {
     (void)state;
     Case c;
     open_case(&c, HEAD LAUNCH BODY);
-    c.plan.scalars.count = 0;
+    c.bound.scalars.count = 0;
     assert_false(add(&c, 4, 128, 10));
     assert_non_null(strstr(c.why, "nothing is named 's_a'"));
     arena_close(c.arena);
