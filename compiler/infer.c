@@ -171,6 +171,10 @@ bool infer_inputs(Inference *in, const LowerOptions *said, bool typed) {
     return in->diags->errors == errors;
 }
 
+DType infer_output_type(const Inference *in, uint32_t index, DType type) {
+    return default_type(in, &in->template->outputs.data[index], type);
+}
+
 bool infer_output(Inference *in, uint32_t index, bool has_shape, bool has_dtype, Type *type) {
     const TemplateTensor *tensor = &in->template->outputs.data[index];
     if (!has_dtype) type->dtype = default_type(in, tensor, DT_F32);

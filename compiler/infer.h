@@ -28,5 +28,7 @@ bool infer_inputs(Inference *inference, const LowerOptions *said, bool typed);
 /* Output `index`, behind the inputs: `type` as far as `has_shape` and `has_dtype` say it, completed
  * and checked. */
 bool infer_output(Inference *inference, uint32_t index, bool has_shape, bool has_dtype, Type *type);
+/* `type` where the output's line allows it, else the one that the line says. */
+DType infer_output_type(const Inference *inference, uint32_t index, DType type);
 
 #endif

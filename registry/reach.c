@@ -92,3 +92,35 @@ void reach_check(const Source *source, const Space *space, Diags *diags) {
             check_piece(source, span, kind, assembler, &space->knobs[i], diags);
     }
 }
+
+/* --- entries */
+
+/* The first place of a name outside comments and strings; an empty span where there is none. */
+static Span find_name(const Source *source, const char *name) {
+    for (uint32_t at = 0, begin; begin = at, at < source->length;)
+        if (next_piece(source, &at) == PIECE_WORD && is_word(source, (Span){begin, at}, name))
+            return (Span){begin, at};
+    return (Span){0, 0};
+}
+
+static void check_entry(const Template *template, const TemplateLaunch *launch, const char *name,
+                        Diags *diags) {
+    const Source *source = template->source;
+    Span place = find_name(source, name), said = launch->ast->directive->mark;
+    if (place.end == 0)
+        diag_error(diags, launch->ast->source, said, NULL, "%s has no '%s' to launch", source->name,
+                   name);
+    else if (!strcmp(template->language, "cuda") && !strstr(source->text, "extern \"C\""))
+        diag_error(diags, source, place, "extern \"C\" __global__ void ...",
+                   "'%s' has a C++ name, which no launch finds", name);
+}
+
+bool template_check_entries(const Template *template, Diags *diags) {
+    uint32_t errors = diags->errors;
+    for (uint32_t i = 0; i < template->launches.count; i++) {
+        const TemplateLaunch *launch = &template->launches.data[i];
+        check_entry(template, launch, launch->entry, diags);
+        if (launch->twin) check_entry(template, launch, launch->twin, diags);
+    }
+    return diags->errors == errors;
+}

@@ -4,6 +4,7 @@
 #define KF_REACH_H
 
 #include "registry/space.h"
+#include "registry/template.h"
 
 /* An error for a key inside a longer word or a string of asm, a warning for one inside another
  * string. */

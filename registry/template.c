@@ -432,6 +432,10 @@ const Template *template_parse_with(Arena *arena, const Source *source, const So
     uint32_t lines = reader.lines.count;
     if (options && !read_lines(&reader, options, true)) return NULL;
     replace_lines(&reader, lines);
+    if (reader.lines.count == 0) {
+        complain_of_file(&reader, "no header: kernel, output, args and launch lines are missing");
+        return NULL;
+    }
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) read_kind(&reader, &kinds[i]);
     reach_check(source, &template->space, diags);
     if (space_size(&template->space) == UINT64_MAX)

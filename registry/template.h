@@ -58,6 +58,9 @@ const Template *template_parse(Arena *arena, const Source *source, const char *l
  * place; others are added. */
 const Template *template_parse_with(Arena *arena, const Source *source, const Source *options,
                                     const char *language, Diags *diags);
+/* Whether the text defines what its launches call: each entry's name stands in it, and in CUDA with C
+ * linkage, which launches find. False after a diagnostic. */
+bool template_check_entries(const Template *template, Diags *diags);
 /* Whether there is any //! line. */
 bool template_has_header(const Source *source);
 /* The space of bare knob, require and prefer lines, over knobs and `sizes`. NULL after a
