@@ -145,8 +145,7 @@ static float *read_input(Arena *arena, const Edge *edge, const uint8_t *image, u
     int64_t count = type_count(type), bytes = dtype_info(type->dtype)->bytes;
     float *values = arena_array(arena, float, count + 1);
     for (int64_t i = 0; i < count; i++)
-        values[i] =
-            (float)dtype_load(type->dtype, image + edge->inputs[input] + i * bytes).real;
+        values[i] = (float)dtype_load(type->dtype, image + edge->inputs[input] + i * bytes).real;
     return values;
 }
 
@@ -210,8 +209,8 @@ static void check_kernel(const char *text, Rows *rows, const Mistake *mistakes, 
     arena_close(arena);
 }
 
-#define CHECK(text, rows, type, ...)                          \
-    check_kernel(text, rows, (const Mistake[]){__VA_ARGS__},  \
+#define CHECK(text, rows, type, ...)                         \
+    check_kernel(text, rows, (const Mistake[]){__VA_ARGS__}, \
                  sizeof((const Mistake[]){__VA_ARGS__}) / sizeof(Mistake), type)
 
 static const DType types[] = {DT_F32, DT_F16, DT_BF16};
@@ -259,8 +258,8 @@ static void products_are_sharp(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(softmax_is_sharp), cmocka_unit_test(layernorm_is_sharp),
-        cmocka_unit_test(rmsnorm_is_sharp), cmocka_unit_test(maxima_are_sharp),
+        cmocka_unit_test(softmax_is_sharp),   cmocka_unit_test(layernorm_is_sharp),
+        cmocka_unit_test(rmsnorm_is_sharp),   cmocka_unit_test(maxima_are_sharp),
         cmocka_unit_test(products_are_sharp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
