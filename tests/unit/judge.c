@@ -16,20 +16,22 @@ typedef struct Subject {
     bool dear; /* as if it were too large to be judged in full */
 } Subject;
 
-#define X_ROW "const float *row = x + i / 300 * 300; float most = row[0], sum = 0; " \
-              "for (int k = 1; k < 300; k++) most = most > row[k] ? most : row[k]; "
+#define X_ROW                                                              \
+    "const float *row = x + i / 300 * 300; float most = row[0], sum = 0; " \
+    "for (int k = 1; k < 300; k++) most = most > row[k] ? most : row[k]; "
 
 static const Subject subjects[] = {
     {"exp(x - max(x)) / sum(exp(x - max(x)))", "9x300",
      X_ROW "for (int k = 0; k < 300; k++) sum += expf(row[k] - most); r = expf(x[i] - most) / sum;",
      2700, false},
     {"(x - mean(x)) / sqrt(var(x) + 1e-5)", "9x300",
-     X_ROW "float squares = 0; for (int k = 0; k < 300; k++) sum += row[k]; float mean = sum / 300; "
-           "for (int k = 0; k < 300; k++) squares += (row[k] - mean) * (row[k] - mean); "
-           "r = most != most ? most : (x[i] - mean) / sqrtf(squares / 300 + 1e-5f);",
+     X_ROW
+     "float squares = 0; for (int k = 0; k < 300; k++) sum += row[k]; float mean = sum / 300; "
+     "for (int k = 0; k < 300; k++) squares += (row[k] - mean) * (row[k] - mean); "
+     "r = most != most ? most : (x[i] - mean) / sqrtf(squares / 300 + 1e-5f);",
      2700, false},
-    {"sum(x * 2, axis=0)", "300x37",
-     "r = 0; for (int k = 0; k < 300; k++) r += x[k * 37 + i] * 2;", 37, false},
+    {"sum(x * 2, axis=0)", "300x37", "r = 0; for (int k = 0; k < 300; k++) r += x[k * 37 + i] * 2;",
+     37, false},
     {"x @ y", "x=171x170 y=170x169",
      "r = 0; for (int k = 0; k < 170; k++) r += x[i / 169 * 170 + k] * y[k * 169 + i % 169];",
      171 * 169, false},
