@@ -88,7 +88,8 @@ static KfStatus warm_line(const Warm *warm, char *text) {
         job->session = warm->job->session;
         status = options_add(count, words, options, why, sizeof why);
         if (status == KF_OK && options->command != COMMAND_TUNE)
-            status = KF_USAGE, snprintf(why, sizeof why, "a line is an expression with its options");
+            status = KF_USAGE,
+            snprintf(why, sizeof why, "a line is an expression with its options");
         if (status != KF_OK)
             complain(warm, why);
         else if ((status = tune_line(job)) != KF_OK)

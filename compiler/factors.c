@@ -77,8 +77,9 @@ static bool find(Machine *machine, uint32_t output, Factors *f) {
     bool swapped;
     Value value = base_of(machine, machine_output(machine, output), &swapped);
     const IrNode *node = ir_node(machine->ir, value);
-    if (node->op != IR_MATMUL || of->updates >= 0 || may_wrap(node->type.dtype) || may_wrap(of->type.dtype) ||
-        !is_input(machine, node->arg[0], &f->a) || !is_input(machine, node->arg[1], &f->b))
+    if (node->op != IR_MATMUL || of->updates >= 0 || may_wrap(node->type.dtype) ||
+        may_wrap(of->type.dtype) || !is_input(machine, node->arg[0], &f->a) ||
+        !is_input(machine, node->arg[1], &f->b))
         return false;
     bool row = ir_node(machine->ir, node->arg[0])->type.rank > 1;
     bool column = ir_node(machine->ir, node->arg[1])->type.rank > 1;

@@ -16,35 +16,36 @@ static void *copy_bytes(Arena *arena, const void *bytes, size_t size) {
     return copy;
 }
 
-static void *join(Arena *arena, void *head, size_t head_size, const void *tail, size_t tail_size) {
-    uint8_t *whole = arena_alloc(arena, head_size + tail_size);
-    if (head_size > 0) memcpy(whole, head, head_size);
-    memcpy(whole + head_size, tail, tail_size);
-    return whole;
+static void open_expected(Arena *arena, Expected *whole, DType dtype, int64_t count) {
+    size_t bytes = (size_t)count * dtype_info(dtype)->bytes;
+    *whole = (Expected){.exact = true, .dtype = dtype};
+    whole->lo = arena_alloc(arena, bytes);
+    whole->hi = arena_alloc(arena, bytes);
+    whole->may_nan = arena_alloc(arena, (size_t)count);
+    whole->value = arena_alloc(arena, (size_t)count * sizeof(double));
 }
 
 /* Appends a block; blocks of an eval are reused, so it is copied. */
-static void keep(Arena *arena, Expected *whole, const Expected *block) {
+static void keep(Expected *whole, const Expected *block) {
     size_t bytes = dtype_info(block->dtype)->bytes, have = (size_t)whole->count,
            more = (size_t)block->count;
-    whole->lo = join(arena, whole->lo, have * bytes, block->lo, more * bytes);
-    whole->hi = join(arena, whole->hi, have * bytes, block->hi, more * bytes);
-    whole->may_nan = join(arena, whole->may_nan, have, block->may_nan, more);
-    whole->value =
-        join(arena, whole->value, have * sizeof(double), block->value, more * sizeof(double));
-    whole->dtype = block->dtype;
+    memcpy((uint8_t *)whole->lo + have * bytes, block->lo, more * bytes);
+    memcpy((uint8_t *)whole->hi + have * bytes, block->hi, more * bytes);
+    memcpy(whole->may_nan + have, block->may_nan, more);
+    memcpy(whole->value + have, block->value, more * sizeof(double));
     whole->count += block->count;
     whole->ambiguous += block->ambiguous;
     whole->exact = whole->exact && block->exact;
 }
 
 static void expect_output(Arena *arena, Eval *eval, const Edge *edge, uint32_t output) {
-    int64_t count = type_count(&edge->ir->outputs.data[output].type);
+    const Type *type = &edge->ir->outputs.data[output].type;
+    int64_t count = type_count(type);
     Expected *whole = &edge->expected[output];
-    *whole = (Expected){.exact = true, .dtype = edge->ir->outputs.data[output].type.dtype};
+    open_expected(arena, whole, type->dtype, count);
     for (int64_t at = 0; at < count; at += EVAL_BLOCK) {
         int64_t n = count - at < EVAL_BLOCK ? count - at : EVAL_BLOCK;
-        keep(arena, whole, eval_range(eval, 0, output, at, n));
+        keep(whole, eval_range(eval, 0, output, at, n));
     }
 }
 

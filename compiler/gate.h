@@ -41,8 +41,11 @@ const Ir *gate_reshape(Arena *arena, const Ir *ir,
                        int64_t (*extent)(void *context, uint32_t axis, int64_t old), void *context);
 /* Shapes keep what the kernel was specialised on: which axes are broadcast, collapsed rank,
  * strides' class. Cases: all pairs of special values over the inputs, sizes 0, 1, 2, 3, 5, 7, 8±1,
- * 16±1, 127, 1023, 1025, odd rows, misaligned; where something sums up, small whole numbers (exact
- * in any order) and spikes (one element that outweighs its row, at the ends of vectors, warps,
+ * 16±1, 127, 1023, 1025, odd rows, misaligned; where something sums up, rows longer than any pass
+ * of a block, more rows than a grid's second dimension has, products of odd tiles and depths, each
+ * extent 0 by itself, rows full of what arithmetic treats apart (-inf first or throughout, NaN,
+ * overflowing squares, a large mean), small whole numbers (exact in any order) and spikes (one
+ * element that outweighs its row, at the ends of vectors, warps,
  * blocks, rows). NULL when out of memory. The arena holds it all. */
 Gate *gate_open(Arena *arena, const Ir *ir, uint64_t seed, Accuracy accuracy, Team *team);
 

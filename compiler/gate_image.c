@@ -61,12 +61,12 @@ typedef struct Filler {
     int domain;
     int64_t factor[RANK_MAX]; /* of coordinates, for special values */
     int64_t split;            /* or of the one coordinate's quotient by SPECIALS */
-    bool special;
+    bool special, pattern;
     int32_t spike_axis, row_axis; /* -1: none */
 } Filler;
 
 /* Where vectors, warps, blocks and rows begin and end. */
-static int64_t spike_place(int64_t row, int64_t length) {
+static int64_t spike_near(int64_t row, int64_t length) {
     static const int64_t places[SPIKES] = {0,   1,   2,   3,   4,   5,  7,  8,   9,   15,  16,
                                            17,  31,  32,  33,  63,  64, 65, 127, 128, 129, 255,
                                            256, 257, 511, 512, 513, -9, -8, -5,  -4,  -2,  -1};
@@ -74,8 +74,19 @@ static int64_t spike_place(int64_t row, int64_t length) {
     return (place < 0 ? length + place : place) % length;
 }
 
+static int64_t spike_far(int64_t row) {
+    static const int64_t places[SPIKES_FAR] = {1023, 1024, 1025, 2047, 2048, 2049, 4095,
+                                               4096, 4097, 8191, 8192, 8193, 8207, 8208,
+                                               0,    511,  3071, 3072, 6143, 6144};
+    return places[row % SPIKES_FAR];
+}
+
+static int64_t spike_place(int64_t row, int64_t length) {
+    return length > 8208 ? spike_far(row) : spike_near(row, length);
+}
+
 static bool is_spike(const Filler *filler, const int64_t *coordinate) {
-    if (filler->spike_axis < 0) return false;
+    if (filler->spike_axis < 0 || filler->pattern) return false;
     int64_t length = filler->input->type.dim[filler->spike_axis];
     int64_t row = filler->row_axis < 0 ? SPIKES - 1 : coordinate[filler->row_axis];
     return coordinate[filler->spike_axis] == spike_place(row, length);
@@ -88,6 +99,14 @@ static void store_spike(DType type, void *bytes) {
         storage_store_whole((int)type, bytes, 0, storage_clamp((int)type, 64));
 }
 
+static void store_row(const Filler *filler, int64_t offset, const int64_t *coordinate,
+                      void *bytes) {
+    double small = (double)sample_small(sample_hash(filler->key, offset + filler->before));
+    row_store(filler->input->type.dtype, coordinate[filler->row_axis],
+              coordinate[filler->spike_axis], filler->input->type.dim[filler->spike_axis], small,
+              bytes);
+}
+
 static void fill_element(void *context, int64_t n, int64_t offset, const int64_t *coordinate) {
     const Filler *filler = context;
     DType type = filler->input->type.dtype;
@@ -96,6 +115,10 @@ static void fill_element(void *context, int64_t n, int64_t offset, const int64_t
     (void)n;
     if (is_spike(filler, coordinate)) {
         store_spike(type, bytes);
+        return;
+    }
+    if (filler->pattern) {
+        store_row(filler, offset, coordinate, bytes);
         return;
     }
     if (!filler->special) {
@@ -142,9 +165,24 @@ static void set_spikes(Filler *filler) {
     }
 }
 
+/* An input that has rows of the length that is reduced. */
+static bool set_rows(Filler *filler, const EdgeShapes *shapes, const Ir *ir) {
+    const IrInput *input = filler->input;
+    for (int32_t i = 0; i < (int32_t)input->type.rank; i++) {
+        int axis = axes_of_value(shapes->axes, ir, input->value, (uint32_t)i);
+        if (axis < 0 || input->strides[i] == 0) continue;
+        if (axis == shapes->length) filler->spike_axis = i;
+        if (axis == shapes->rows) filler->row_axis = i;
+    }
+    filler->pattern = filler->spike_axis >= 0 && filler->row_axis >= 0;
+    if (!filler->pattern) filler->spike_axis = filler->row_axis = -1;
+    return filler->pattern;
+}
+
 void image_fill(Gate *gate, uint32_t index, const EdgeShapes *shapes, uint64_t seed, int domain) {
     const Edge *edge = &gate->edges.data[index];
     const EdgeShape *shape = &shapes->list.data[index];
+    bool patterned = false;
     for (uint32_t i = 0; i < edge->ir->inputs.count; i++) {
         const IrInput *input = &edge->ir->inputs.data[i];
         Filler filler = {.input = input, .zero = gate->image + edge->inputs[i]};
@@ -155,6 +193,7 @@ void image_fill(Gate *gate, uint32_t index, const EdgeShapes *shapes, uint64_t s
         filler.domain = shape->data >= EDGE_WHOLE ? SAMPLE_WHOLE : domain;
         filler.special = shape->data == EDGE_SPECIAL && count > 1;
         if (shape->data == EDGE_SPIKES) set_spikes(&filler);
+        if (shape->data == EDGE_ROWS && !patterned) patterned = set_rows(&filler, shapes, edge->ir);
         if (filler.special) set_direction(&filler, shapes, edge->ir, i);
         edge_visit(&input->type, input->strides, fill_element, &filler);
     }
@@ -176,9 +215,22 @@ static void move_element(void *context, int64_t n, int64_t offset, const int64_t
     memcpy(mover->gather ? dense : at, mover->gather ? at : dense, mover->bytes);
 }
 
+static bool is_row_major(const IrOutput *output) {
+    int64_t strides[RANK_MAX];
+    type_strides(&output->type, strides);
+    for (uint32_t i = 0; i < output->type.rank; i++)
+        if (output->type.dim[i] > 1 && strides[i] != output->strides[i]) return false;
+    return true;
+}
+
 static void move_output(const Edge *edge, uint8_t *image, uint32_t index, uint8_t *dense,
                         bool gather) {
     const IrOutput *output = &edge->ir->outputs.data[index];
+    if (is_row_major(output)) {
+        uint8_t *at = image + edge->outputs[index];
+        memcpy(gather ? dense : at, gather ? at : dense, (size_t)type_bytes(&output->type));
+        return;
+    }
     Mover mover = {image + edge->outputs[index], dense, dtype_info(output->type.dtype)->bytes,
                    gather};
     edge_visit(&output->type, output->strides, move_element, &mover);

@@ -249,6 +249,15 @@ const Ir *gate_reshape(Arena *arena, const Ir *ir,
 
 /* --- which extents */
 
+void edge_add(Arena *arena, EdgeShapes *shapes, const Ir *ir, const char *label, EdgeData data,
+              const int64_t *extent, bool misaligned) {
+    EdgeShape shape = {.label = label,
+                       .ir = reshape(arena, ir, shapes->axes, extent),
+                       .data = data,
+                       .misaligned = misaligned};
+    array_push(arena, &shapes->list, shape);
+}
+
 static void add(Arena *arena, EdgeShapes *shapes, const Ir *ir, const char *label, EdgeData data,
                 int64_t inner, int64_t outer, bool misaligned) {
     const Axes *axes = shapes->axes;
@@ -256,43 +265,32 @@ static void add(Arena *arena, EdgeShapes *shapes, const Ir *ir, const char *labe
     if (axes->flat || axes->count == 1) inner *= outer, outer = 1;
     for (uint32_t i = 0; i < axes->count; i++)
         extent[i] = i == 0 ? inner : i == 1 ? outer : outer < 2 ? 1 : 2;
-    EdgeShape shape = {.label = label,
-                       .ir = reshape(arena, ir, axes, extent),
-                       .data = data,
-                       .misaligned = misaligned};
-    array_push(arena, &shapes->list, shape);
+    edge_add(arena, shapes, ir, label, data, extent, misaligned);
 }
 
-static bool sums_up(const Ir *ir) {
-    for (Value v = 1; v < ir->nodes.count; v++)
-        if (ir_node(ir, v)->op >= IR_MATMUL && ir_node(ir, v)->op <= IR_VAR) return true;
-    return false;
+/* What maps elements to elements. */
+static void add_plain(Arena *arena, EdgeShapes *shapes, const Ir *ir) {
+    static const int inner[] = {0, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 33, 127, 1023, 1025};
+    bool single = shapes->axes->flat || shapes->axes->count < 2;
+    const char *times = single ? "" : "3x";
+    if (shapes->axes->count > 0)
+        add(arena, shapes, ir, "specials", EDGE_SPECIAL, SPECIALS, SPECIALS, false);
+    for (uint32_t i = 0; shapes->axes->count > 0 && i < sizeof inner / sizeof *inner; i++)
+        add(arena, shapes, ir, arena_printf(arena, "%s%d", times, inner[i]), EDGE_RANDOM, inner[i],
+            single ? 1 : 3, false);
+    if (!single) {
+        add(arena, shapes, ir, "1x1", EDGE_RANDOM, 1, 1, false);
+        add(arena, shapes, ir, "1x127", EDGE_RANDOM, 127, 1, false);
+        add(arena, shapes, ir, "1025x2", EDGE_RANDOM, 2, 1025, false);
+        add(arena, shapes, ir, "63x65", EDGE_RANDOM, 65, 63, false);
+    }
+    if (shapes->axes->count == 0) add(arena, shapes, ir, "scalar", EDGE_RANDOM, 1, 1, false);
+    add(arena, shapes, ir, "misaligned", EDGE_RANDOM, 257, 3, true);
 }
 
 EdgeShapes edge_shapes(Arena *arena, const Ir *ir) {
-    static const int inner[] = {0, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 33, 127, 1023, 1025};
-    EdgeShapes shapes = {.axes = find_axes(arena, ir)};
-    bool single = shapes.axes->flat || shapes.axes->count < 2;
-    const char *times = single ? "" : "3x";
-    if (shapes.axes->count > 0)
-        add(arena, &shapes, ir, "specials", EDGE_SPECIAL, SPECIALS, SPECIALS, false);
-    for (uint32_t i = 0; shapes.axes->count > 0 && i < sizeof inner / sizeof *inner; i++)
-        add(arena, &shapes, ir, arena_printf(arena, "%s%d", times, inner[i]), EDGE_RANDOM, inner[i],
-            single ? 1 : 3, false);
-    if (!single) {
-        add(arena, &shapes, ir, "1x1", EDGE_RANDOM, 1, 1, false);
-        add(arena, &shapes, ir, "1x127", EDGE_RANDOM, 127, 1, false);
-        add(arena, &shapes, ir, "1025x2", EDGE_RANDOM, 2, 1025, false);
-        add(arena, &shapes, ir, "63x65", EDGE_RANDOM, 65, 63, false);
-    }
-    if (sums_up(ir)) {
-        add(arena, &shapes, ir, "whole 5x1025", EDGE_WHOLE, 1025, 5, false);
-        add(arena, &shapes, ir, "whole 1025x5", EDGE_WHOLE, 5, 1025, false);
-        add(arena, &shapes, ir, "spikes 33x1031", EDGE_SPIKES, 1031, SPIKES, false);
-        add(arena, &shapes, ir, "spikes 1031x33", EDGE_SPIKES, SPIKES, 1031, false);
-    }
-    if (shapes.axes->count == 0) add(arena, &shapes, ir, "scalar", EDGE_RANDOM, 1, 1, false);
-    add(arena, &shapes, ir, "misaligned", EDGE_RANDOM, 257, 3, true);
+    EdgeShapes shapes = {.axes = find_axes(arena, ir), .length = -1, .rows = -1, .depth = -1};
+    if (!edge_add_sums(arena, &shapes, ir)) add_plain(arena, &shapes, ir);
     return shapes;
 }
 

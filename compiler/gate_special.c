@@ -56,6 +56,49 @@ static int64_t special_whole(DType type, uint64_t index) {
     return storage_clamp((int)type, values[index % (sizeof values / sizeof *values)]);
 }
 
+/* --- rows */
+
+/* The largest power of two, up to 2^14, whose neighbours a few units away are numbers. */
+static double offset_of(DType type) {
+    int precision = dtype_info(type)->precision;
+    return ldexp(1, precision - 1 < 14 ? precision - 1 : 14);
+}
+
+static double row_value(DType type, int64_t row, int64_t k, int64_t length, double small) {
+    double offset = offset_of(type), step = offset * storage_ulp((int)type, 1);
+    double huge = fabs(limit_of(type, 6)) / 2, least = limit_of(type, 0);
+    const double inf = (double)INFINITY, nan = (double)NAN;
+    switch (row % ROW_PATTERNS) {
+    case 0: return k < length / 2 ? -inf : small;
+    case 1: return k < length - 1 ? -inf : 0;
+    case 2: return -inf;
+    case 3: return k == length / 2 ? inf : small;
+    case 4: return k == 0 ? nan : small;
+    case 5: return k == length - 1 ? nan : small;
+    case 6: return k % 2 ? -0.0 : 0.0;
+    case 7: return -0.0;
+    case 8: return least * (double)(k % 3);
+    case 9: return k % 2 ? -huge : huge;
+    case 10: return offset + small;
+    case 11: return k == length * 2 / 3 ? offset - 2 : offset;
+    case 12: return offset + step * (double)(k % 16);
+    case 13: return 3;
+    case 14: return k == length - 1 ? 1000 : small;
+    case 15: return k == 0 ? inf : k == length - 1 ? -inf : small;
+    case 16: return inf;
+    case 17: return -huge;
+    case 18: return small - offset;
+    default: return small * 0x1p-12;
+    }
+}
+
+void row_store(DType type, int64_t row, int64_t k, int64_t length, double small, void *bytes) {
+    if (dtype_is_float(type))
+        storage_store_real((int)type, bytes, 0, row_value(type, row, k, length, small));
+    else
+        storage_store_whole((int)type, bytes, 0, storage_clamp((int)type, (int64_t)small));
+}
+
 void special_store(DType type, uint64_t index, void *bytes, int64_t at) {
     if (dtype_is_float(type))
         storage_store_real((int)type, bytes, at, special_real(type, index));

@@ -65,8 +65,9 @@ static void write_element(Writer *w, const OracleStep *step, const Product *prod
 }
 
 static void write_load(Writer *w, const char *name, Value base) {
-    text_printf(w->out, "    KF_MEMBER Interval load_%s(const void *const *in, int64_t at) {\n"
-                        "        return ",
+    text_printf(w->out,
+                "    KF_MEMBER Interval load_%s(const void *const *in, int64_t at) {\n"
+                "        return ",
                 name);
     writer_load(w->out, &w->machine, base, "at");
     text_add(w->out, ";\n    }\n");

@@ -54,8 +54,7 @@ OracleSteps oracle_steps(Arena *arena, const Ir *ir) {
     Machine machine;
     OracleSteps steps = {.known = ir->compute == DT_F32, .sum_bytes = block_kernel_f32.sum_bytes};
     machine_open(&machine, ir, NULL, ACCURACY_CUDA, scratch);
-    for (uint32_t i = 0; i < ir->outputs.count; i++)
-        steps.known = steps.known && fits(&machine, i);
+    for (uint32_t i = 0; i < ir->outputs.count; i++) steps.known = steps.known && fits(&machine, i);
     const bool *whole = tensors_find(&machine, scratch);
     Block *exists = arena_new(scratch, Block); /* stands for what has memory */
     for (Value v = 1; steps.known && v < ir->nodes.count; v++) {

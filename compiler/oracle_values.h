@@ -37,7 +37,8 @@ extern "C" __global__ void kf_reduced(const Sum *sums, const Sum *before, int op
 
 enum { TILE = 4, LANES = 32 };
 #define KF_MEMBER static __device__ __forceinline__
-#define KF_FOUR(do) do(0) do(1) do(2) do(3)
+#define KF_FOUR(do) \
+    do (0) do(1) do(2) do(3)
 
 typedef struct Cell {
     KfReal v, size, radius;
@@ -65,10 +66,10 @@ KF_FN void cell_add(Cell *cell, Interval x, Interval y) {
 
 /* `P`: the product's shape, and how it loads an element of an operand. */
 template <class P> KF_FN void row_add(Cell *cell, const Edging *a, const Edging *b) {
-#define DO(c)                                                 \
-    if (P::points)                                            \
-        cell_add_points(&cell[c], a->now.v, b[c].now.v);      \
-    else                                                      \
+#define DO(c)                                            \
+    if (P::points)                                       \
+        cell_add_points(&cell[c], a->now.v, b[c].now.v); \
+    else                                                 \
         cell_add(&cell[c], a->now, b[c].now);
     KF_FOUR(DO)
 #undef DO
@@ -83,8 +84,8 @@ template <class P> KF_FN void edging_note(Edging *edging, Interval x) {
 template <class P>
 KF_FN void tile_run(const void *const *in, Edging *a, Edging *b, Cell (*cell)[TILE]) {
     for (int64_t k = 0; k < P::depth; k++) {
-#define DO(i)                                                         \
-    edging_note<P>(&a[i], P::load_a(in, a[i].at + k * P::a_depth));   \
+#define DO(i)                                                       \
+    edging_note<P>(&a[i], P::load_a(in, a[i].at + k * P::a_depth)); \
     edging_note<P>(&b[i], P::load_b(in, b[i].at + k * P::b_depth));
         KF_FOUR(DO)
 #undef DO
@@ -97,10 +98,10 @@ KF_FN void tile_run(const void *const *in, Edging *a, Edging *b, Cell (*cell)[TI
 template <class P>
 KF_FN void row_store(Interval *out, const Cell *cell, const Edging *a, const Edging *b,
                      int64_t column) {
-#define DO(c)                                                                                \
-    if (column + c * LANES < P::columns)                                                     \
-        out[column + c * LANES] =                                                            \
-            product_real(cell[c].v, cell[c].size, cell[c].radius, P::depth,                  \
+#define DO(c)                                                               \
+    if (column + c * LANES < P::columns)                                    \
+        out[column + c * LANES] =                                           \
+            product_real(cell[c].v, cell[c].size, cell[c].radius, P::depth, \
                          a->fractions | b[c].fractions, a->may_nan | b[c].may_nan);
     KF_FOUR(DO)
 #undef DO
@@ -114,23 +115,21 @@ KF_FN void tile_compute(const void *const *in, Interval *out, int64_t batch, int
     Edging a[TILE] = {}, b[TILE] = {};
     int64_t a0 = 0, b0 = 0;
     P::batch(batch, &a0, &b0);
-#define DO(i)                                                                            \
-    a[i].at = a0 + (row + i < P::rows ? row + i : P::rows - 1) * P::a_row;               \
-    b[i].at = b0 + (column + i * LANES < P::columns ? column + i * LANES                 \
-                                                    : P::columns - 1) * P::b_column;
+#define DO(i)                                                                                \
+    a[i].at = a0 + (row + i < P::rows ? row + i : P::rows - 1) * P::a_row;                   \
+    b[i].at = b0 + (column + i * LANES < P::columns ? column + i * LANES : P::columns - 1) * \
+                       P::b_column;
     KF_FOUR(DO)
 #undef DO
     tile_run<P>(in, a, b, cell);
-#define DO(r)                                                                            \
-    if (row + r < P::rows)                                                               \
-        row_store<P>(out + (batch * P::rows + row + r) * P::columns, cell[r], &a[r], b,  \
-                     column);
+#define DO(r)              \
+    if (row + r < P::rows) \
+        row_store<P>(out + (batch * P::rows + row + r) * P::columns, cell[r], &a[r], b, column);
     KF_FOUR(DO)
 #undef DO
 }
 
-template <class P>
-static __device__ void product_tiles(const void *const *in, Interval *out) {
+template <class P> static __device__ void product_tiles(const void *const *in, Interval *out) {
     const int64_t bands = (P::rows + TILE - 1) / TILE;
     const int64_t strips = (P::columns + TILE * LANES - 1) / (TILE * LANES);
     for (int64_t t = first_index(); t < P::batches * strips * bands * LANES; t += index_step()) {

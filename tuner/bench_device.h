@@ -17,10 +17,9 @@ static inline Arg arg_address(Address value) {
 /* Enqueues a grid for `threads` elements: its threads walk on where they are fewer. */
 bool device_call(Rig *rig, Module *module, const char *entry, Arg *args, uint32_t count,
                  int64_t threads, Why *why);
-#define CALL(rig, module, entry, threads, why, ...)         \
-    device_call(rig, module, entry, (Arg[]){__VA_ARGS__},   \
-                sizeof((Arg[]){__VA_ARGS__}) / sizeof(Arg), \
-                threads, why)
+#define CALL(rig, module, entry, threads, why, ...)       \
+    device_call(rig, module, entry, (Arg[]){__VA_ARGS__}, \
+                sizeof((Arg[]){__VA_ARGS__}) / sizeof(Arg), threads, why)
 
 /* Memory for the values of an oracle's steps, but for products that are too dear to compute in full.
  * False if there is not enough: then the oracle cannot be asked. */

@@ -56,8 +56,12 @@ typedef struct Product {
 static Matrix matrix_of(const Rig *rig, uint32_t tensor, int64_t rows, int64_t columns,
                         int64_t row_stride, int64_t column_stride) {
     const Tensor *of = &rig->tensors[tensor];
-    return (Matrix){tensor_zero(of, rig->set0[tensor].data), of->type->dtype, rows, columns,
-                    row_stride, column_stride};
+    return (Matrix){tensor_zero(of, rig->set0[tensor].data),
+                    of->type->dtype,
+                    rows,
+                    columns,
+                    row_stride,
+                    column_stride};
 }
 
 static void to_batch(Product *p, int64_t batch) {

@@ -13,16 +13,18 @@
 //! require  __TPR__ * __RPB__ >= 32 && __TPR__ * __RPB__ <= 1024 && __VEC__ * bytes_x <= 16
 //! require  cols <= 1073741824 && (__PEEL__ || cols % __VEC__ == 0)
 //! require  __CLUSTER__ == 1 || (__RPB__ == 1 && __TPR__ >= 32)
-//! require  __KEEP__ != 0 || __TPR__ * __CLUSTER__ * __ITEMS__ * __VEC__ >= cols + __PEEL__ * (__VEC__ - 1)
-//! require  __KEEP__ != 1 || ceildiv(cols + __PEEL__ * (__VEC__ - 1), __VEC__ * __TPR__ * __CLUSTER__) * __TPR__ * __RPB__ * __VEC__ * bytes_x <= 229376
-//! prefer   __VEC__ * bytes_x == 16 || (__VEC__ == 1 && cols % (16 // bytes_x) != 0)
+//! require  __KEEP__ != 0 || __TPR__ * __CLUSTER__ * __ITEMS__ * __VEC__ >= cols + (cols % __VEC__ ? __VEC__ - 1 : 0)
+//! require  __KEEP__ != 1 || ceildiv(cols + (cols % __VEC__ ? __VEC__ - 1 : 0), __VEC__ * __TPR__ * __CLUSTER__) * __TPR__ * __RPB__ * __VEC__ * bytes_x <= 229376
 //! prefer   __PEEL__ == (cols % __VEC__ != 0)
-//! prefer   __TPR__ * __RPB__ >= 128 && (__TPR__ * __RPB__ <= 512 || __RPB__ == 1)
-//! prefer   __KEEP__ ? __ITEMS__ == 4 : __VEC__ * __ITEMS__ <= 64 && __TPR__ * __CLUSTER__ * (__ITEMS__ - (__ITEMS__ > 8 ? 2 : 1)) * __VEC__ < cols
+//! prefer   __VEC__ * bytes_x == 16 || (cols % (16 // bytes_x) != 0 && (__VEC__ == 1 || __VEC__ * bytes_x == 8))
+//! prefer   __TPR__ * __RPB__ >= 64 && (__TPR__ * __RPB__ <= 512 || __RPB__ == 1)
+//! prefer   __KEEP__ ? __ITEMS__ == 4 : __VEC__ * __ITEMS__ <= 64
+//! prefer   __KEEP__ || __TPR__ * __CLUSTER__ * (__ITEMS__ - (__ITEMS__ > 8 ? 2 : 1)) * __VEC__ < cols + (cols % __VEC__ ? __VEC__ - 1 : 0)
+//! prefer   __KEEP__ || __TPR__ * __CLUSTER__ // 2 * __ITEMS__ * __VEC__ < cols
 //! prefer   __KEEP__ == 0 || cols * bytes_x >= 8192 * __KEEP__
 //! prefer   __CLUSTER__ == 1 || cols * bytes_x >= 32768 * __CLUSTER__
-//! prefer   __TPR__ * __CLUSTER__ * __VEC__ * 32 >= cols
-//! launch   grid = ceildiv(rows, __RPB__) * __CLUSTER__  block = __TPR__ * __RPB__  cluster = __CLUSTER__  shared = __KEEP__ == 1 ? min(229376, ceildiv(cols + __PEEL__ * (__VEC__ - 1), __VEC__ * __TPR__ * __CLUSTER__) * __TPR__ * __RPB__ * __VEC__ * bytes_x) : 0  twin = softmax_any
+//! prefer   __TPR__ * __CLUSTER__ * __VEC__ * 96 >= cols && (__KEEP__ == 0 || __TPR__ >= 128)
+//! launch   grid = ceildiv(rows, __RPB__) * __CLUSTER__  block = __TPR__ * __RPB__  cluster = __CLUSTER__  shared = __KEEP__ == 1 ? min(229376, ceildiv(cols + (cols % __VEC__ ? __VEC__ - 1 : 0), __VEC__ * __TPR__ * __CLUSTER__) * __TPR__ * __RPB__ * __VEC__ * bytes_x) : 0  twin = softmax_any
 
 // TPR threads in each of CLUSTER blocks share a row; a block has RPB rows. A row that stays in registers (KEEP 0) gives
 // its largest element, then its sum. In shared memory or read again (1, 2) one pass gives both: a larger element scales
@@ -105,24 +107,24 @@ K_INLINE void KF_ENTRY(softmax_row)(const ROW &row, const T_x *x, T_y *y) {
     if (ROW::BLOCKS > 1) k_cluster_wait();
     if constexpr (KEEP == 0) {
         Largest largest = {-K_INF};
-        kept.each([&](auto, auto &x) {
+        kept.each([&](auto, auto &x, int) {
 #pragma unroll
             for (int j = 0; j < ROW::VEC; j++) largest.x = fmaxf(largest.x, x[j]);
         });
         largest = row.reduce(largest);
         k_sum<ACC> sum = {0};
-        kept.each([&](auto, auto &x) {
+        kept.each([&](auto, auto &x, int) {
 #pragma unroll
             for (int j = 0; j < ROW::VEC; j++) sum.x += x[j] = expf(x[j] - largest.x);
         });
         const ACC factor = 1 / row.reduce(sum).x;
-        kept.each([&](auto v, auto &x) { row.store(y, v, scale(x, factor)); });
+        kept.each([&](auto v, auto &x, int) { row.store(y, v, scale(x, factor)); });
     } else {
         Online all = {-K_INF, 0};
-        kept.each([&](auto, auto &x) { add(all, x); });
+        kept.each([&](auto, auto &x, int) { add(all, x); });
         all = row.reduce(all);
         const ACC factor = 1 / all.sum;
-        kept.each([&](auto v, auto &x) {
+        kept.each([&](auto v, auto &x, int) {
 #pragma unroll
             for (int j = 0; j < ROW::VEC; j++) x[j] = expf(x[j] - all.largest);
             row.store(y, v, scale(x, factor));

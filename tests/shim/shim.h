@@ -47,15 +47,31 @@ SHIM int shim_lane() {
 
 /* --- vectors, aligned as CUDA's are */
 
-#define SHIM_VECTORS(name, T, align2, align4)                                                      \
-    struct name##1 { T x; };                                                                       \
-    struct __attribute__((aligned(align2))) name##2 { T x, y; };                                   \
-    struct name##3 { T x, y, z; };                                                                 \
-    struct __attribute__((aligned(align4))) name##4 { T x, y, z, w; };                             \
-    SHIM name##1 make_##name##1(T x) { return {x}; }                                               \
-    SHIM name##2 make_##name##2(T x, T y) { return {x, y}; }                                       \
-    SHIM name##3 make_##name##3(T x, T y, T z) { return {x, y, z}; }                               \
-    SHIM name##4 make_##name##4(T x, T y, T z, T w) { return {x, y, z, w}; }
+#define SHIM_VECTORS(name, T, align2, align4)         \
+    struct name##1 {                                  \
+        T x;                                          \
+    };                                                \
+    struct __attribute__((aligned(align2))) name##2 { \
+        T x, y;                                       \
+    };                                                \
+    struct name##3 {                                  \
+        T x, y, z;                                    \
+    };                                                \
+    struct __attribute__((aligned(align4))) name##4 { \
+        T x, y, z, w;                                 \
+    };                                                \
+    SHIM name##1 make_##name##1(T x) {                \
+        return {x};                                   \
+    }                                                 \
+    SHIM name##2 make_##name##2(T x, T y) {           \
+        return {x, y};                                \
+    }                                                 \
+    SHIM name##3 make_##name##3(T x, T y, T z) {      \
+        return {x, y, z};                             \
+    }                                                 \
+    SHIM name##4 make_##name##4(T x, T y, T z, T w) { \
+        return {x, y, z, w};                          \
+    }
 typedef unsigned char uchar;
 typedef unsigned short ushort;
 typedef unsigned int uint;
@@ -145,27 +161,30 @@ SHIM T __shfl_xor_sync(unsigned int mask, T value, int with, int width = 32, SHI
 
 /* --- memory: caches have no bits, and one thread runs at a time */
 
-#define SHIM_LOAD(name) template <typename T> SHIM T name(const T *from) { return *from; }
-#define SHIM_STORE(name) template <typename T> SHIM void name(T *to, T value) { *to = value; }
-SHIM_LOAD(__ldg) SHIM_LOAD(__ldcs) SHIM_LOAD(__ldcg) SHIM_LOAD(__ldca) SHIM_LOAD(__ldlu) SHIM_LOAD(__ldcv)
-SHIM_STORE(__stcs) SHIM_STORE(__stcg) SHIM_STORE(__stwt) SHIM_STORE(__stwb)
-
-#define SHIM_ATOMIC(name, result)                                                                  \
-    template <typename T> SHIM T name(T *at, T value) {                                            \
-        const T old = *at;                                                                         \
-        *at = result;                                                                              \
-        return old;                                                                                \
+#define SHIM_LOAD(name)                                \
+    template <typename T> SHIM T name(const T *from) { \
+        return *from;                                  \
     }
-SHIM_ATOMIC(atomicAdd, old + value)
-SHIM_ATOMIC(atomicSub, old - value)
-SHIM_ATOMIC(atomicExch, value)
-SHIM_ATOMIC(atomicMax, old > value ? old : value)
-SHIM_ATOMIC(atomicMin, old < value ? old : value)
-SHIM_ATOMIC(atomicAnd, old & value)
-SHIM_ATOMIC(atomicOr, old | value)
-SHIM_ATOMIC(atomicXor, old ^ value)
-SHIM_ATOMIC(atomicInc, old >= value ? 0 : old + 1)
-template <typename T> SHIM T atomicCAS(T *at, T expected, T value) {
+#define SHIM_STORE(name)                                   \
+    template <typename T> SHIM void name(T *to, T value) { \
+        *to = value;                                       \
+    }
+SHIM_LOAD(__ldg)
+SHIM_LOAD(__ldcs) SHIM_LOAD(__ldcg) SHIM_LOAD(__ldca) SHIM_LOAD(__ldlu) SHIM_LOAD(__ldcv)
+    SHIM_STORE(__stcs) SHIM_STORE(__stcg) SHIM_STORE(__stwt) SHIM_STORE(__stwb)
+
+#define SHIM_ATOMIC(name, result)                       \
+    template <typename T> SHIM T name(T *at, T value) { \
+        const T old = *at;                              \
+        *at = result;                                   \
+        return old;                                     \
+    }
+        SHIM_ATOMIC(atomicAdd, old + value) SHIM_ATOMIC(atomicSub, old - value)
+            SHIM_ATOMIC(atomicExch, value) SHIM_ATOMIC(atomicMax, old > value ? old : value)
+                SHIM_ATOMIC(atomicMin, old < value ? old : value) SHIM_ATOMIC(atomicAnd, old &value)
+                    SHIM_ATOMIC(atomicOr, old | value) SHIM_ATOMIC(atomicXor, old ^ value)
+                        SHIM_ATOMIC(atomicInc, old >= value ? 0 : old + 1) template <typename T>
+                        SHIM T atomicCAS(T *at, T expected, T value) {
     const T old = *at;
     if (old == expected) *at = value;
     return old;
@@ -179,19 +198,45 @@ template <typename To, typename From> SHIM To shim_bits(From from) {
     __builtin_memcpy(&to, &from, sizeof to);
     return to;
 }
-SHIM unsigned int __float_as_uint(float x) { return shim_bits<unsigned int>(x); }
-SHIM int __float_as_int(float x) { return shim_bits<int>(x); }
-SHIM float __uint_as_float(unsigned int x) { return shim_bits<float>(x); }
-SHIM float __int_as_float(int x) { return shim_bits<float>(x); }
-SHIM long long __double_as_longlong(double x) { return shim_bits<long long>(x); }
-SHIM double __longlong_as_double(long long x) { return shim_bits<double>(x); }
-SHIM int __clz(int x) { return x ? __builtin_clz((unsigned int)x) : 32; }
-SHIM int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
-SHIM int __ffs(int x) { return __builtin_ffs(x); }
-SHIM int __popc(unsigned int x) { return __builtin_popcount(x); }
-SHIM int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
-SHIM unsigned int __umulhi(unsigned int a, unsigned int b) { return (unsigned long long)a * b >> 32; }
-SHIM int __mulhi(int a, int b) { return (int)((long long)a * b >> 32); }
+SHIM unsigned int __float_as_uint(float x) {
+    return shim_bits<unsigned int>(x);
+}
+SHIM int __float_as_int(float x) {
+    return shim_bits<int>(x);
+}
+SHIM float __uint_as_float(unsigned int x) {
+    return shim_bits<float>(x);
+}
+SHIM float __int_as_float(int x) {
+    return shim_bits<float>(x);
+}
+SHIM long long __double_as_longlong(double x) {
+    return shim_bits<long long>(x);
+}
+SHIM double __longlong_as_double(long long x) {
+    return shim_bits<double>(x);
+}
+SHIM int __clz(int x) {
+    return x ? __builtin_clz((unsigned int)x) : 32;
+}
+SHIM int __clzll(long long x) {
+    return x ? __builtin_clzll((unsigned long long)x) : 64;
+}
+SHIM int __ffs(int x) {
+    return __builtin_ffs(x);
+}
+SHIM int __popc(unsigned int x) {
+    return __builtin_popcount(x);
+}
+SHIM int __popcll(unsigned long long x) {
+    return __builtin_popcountll(x);
+}
+SHIM unsigned int __umulhi(unsigned int a, unsigned int b) {
+    return (unsigned long long)a * b >> 32;
+}
+SHIM int __mulhi(int a, int b) {
+    return (int)((long long)a * b >> 32);
+}
 SHIM unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
     return (unsigned long long)((unsigned __int128)a * b >> 64);
 }
@@ -205,56 +250,106 @@ SHIM unsigned int __byte_perm(unsigned int a, unsigned int b, unsigned int selec
 
 /* --- numbers: libm's functions, one declaration each */
 
-#define SHIM_MATH1(name)                                                                           \
-    extern "C" double name(double) noexcept;                                                       \
+#define SHIM_MATH1(name)                     \
+    extern "C" double name(double) noexcept; \
     extern "C" float name##f(float) noexcept;
-#define SHIM_MATH2(name)                                                                           \
-    extern "C" double name(double, double) noexcept;                                               \
+#define SHIM_MATH2(name)                             \
+    extern "C" double name(double, double) noexcept; \
     extern "C" float name##f(float, float) noexcept;
-SHIM_MATH1(fabs) SHIM_MATH1(floor) SHIM_MATH1(ceil) SHIM_MATH1(trunc) SHIM_MATH1(rint) SHIM_MATH1(round)
-SHIM_MATH1(nearbyint) SHIM_MATH1(sqrt) SHIM_MATH1(cbrt) SHIM_MATH1(exp) SHIM_MATH1(exp2) SHIM_MATH1(exp10)
-SHIM_MATH1(expm1) SHIM_MATH1(log) SHIM_MATH1(log2) SHIM_MATH1(log10) SHIM_MATH1(log1p) SHIM_MATH1(sin)
-SHIM_MATH1(cos) SHIM_MATH1(tan) SHIM_MATH1(asin) SHIM_MATH1(acos) SHIM_MATH1(atan) SHIM_MATH1(sinh)
-SHIM_MATH1(cosh) SHIM_MATH1(tanh) SHIM_MATH1(asinh) SHIM_MATH1(acosh) SHIM_MATH1(atanh) SHIM_MATH1(erf)
-SHIM_MATH1(erfc) SHIM_MATH1(lgamma) SHIM_MATH1(tgamma)
-SHIM_MATH2(fmax) SHIM_MATH2(fmin) SHIM_MATH2(fmod) SHIM_MATH2(copysign) SHIM_MATH2(pow) SHIM_MATH2(atan2)
-SHIM_MATH2(hypot) SHIM_MATH2(fdim) SHIM_MATH2(nextafter) SHIM_MATH2(remainder)
-extern "C" double fma(double, double, double) noexcept;
+SHIM_MATH1(fabs)
+SHIM_MATH1(floor) SHIM_MATH1(ceil) SHIM_MATH1(trunc) SHIM_MATH1(rint) SHIM_MATH1(round)
+    SHIM_MATH1(nearbyint) SHIM_MATH1(sqrt) SHIM_MATH1(cbrt) SHIM_MATH1(exp) SHIM_MATH1(exp2)
+        SHIM_MATH1(exp10) SHIM_MATH1(expm1) SHIM_MATH1(log) SHIM_MATH1(log2) SHIM_MATH1(log10)
+            SHIM_MATH1(log1p) SHIM_MATH1(sin) SHIM_MATH1(cos) SHIM_MATH1(tan) SHIM_MATH1(asin)
+                SHIM_MATH1(acos) SHIM_MATH1(atan) SHIM_MATH1(sinh) SHIM_MATH1(cosh) SHIM_MATH1(tanh)
+                    SHIM_MATH1(asinh) SHIM_MATH1(acosh) SHIM_MATH1(atanh) SHIM_MATH1(erf)
+                        SHIM_MATH1(erfc) SHIM_MATH1(lgamma) SHIM_MATH1(tgamma) SHIM_MATH2(fmax)
+                            SHIM_MATH2(fmin) SHIM_MATH2(fmod) SHIM_MATH2(copysign) SHIM_MATH2(pow)
+                                SHIM_MATH2(atan2) SHIM_MATH2(hypot) SHIM_MATH2(fdim)
+                                    SHIM_MATH2(nextafter)
+                                        SHIM_MATH2(remainder) extern "C" double fma(
+                                            double, double, double) noexcept;
 extern "C" float fmaf(float, float, float) noexcept;
 extern "C" double ldexp(double, int) noexcept;
 extern "C" float ldexpf(float, int) noexcept;
-SHIM float rsqrtf(float x) { return 1 / sqrtf(x); }
-SHIM double rsqrt(double x) { return 1 / sqrt(x); }
-SHIM float __expf(float x) { return expf(x); }
-SHIM float __logf(float x) { return logf(x); }
-SHIM float __fdividef(float a, float b) { return a / b; }
-SHIM float __saturatef(float x) { return x > 0 ? x < 1 ? x : 1 : 0; }
+SHIM float rsqrtf(float x) {
+    return 1 / sqrtf(x);
+}
+SHIM double rsqrt(double x) {
+    return 1 / sqrt(x);
+}
+SHIM float __expf(float x) {
+    return expf(x);
+}
+SHIM float __logf(float x) {
+    return logf(x);
+}
+SHIM float __fdividef(float a, float b) {
+    return a / b;
+}
+SHIM float __saturatef(float x) {
+    return x > 0 ? x < 1 ? x : 1 : 0;
+}
 #define isnan(x) __builtin_isnan(x)
 #define isinf(x) __builtin_isinf(x)
 #define isfinite(x) __builtin_isfinite(x)
 #define signbit(x) __builtin_signbit(x)
 
-#define SHIM_MIN_MAX(T)                                                                            \
-    SHIM T min(T a, T b) { return a < b ? a : b; }                                                 \
-    SHIM T max(T a, T b) { return a > b ? a : b; }
-SHIM_MIN_MAX(int) SHIM_MIN_MAX(unsigned int) SHIM_MIN_MAX(long long) SHIM_MIN_MAX(unsigned long long)
-SHIM float min(float a, float b) { return fminf(a, b); }
-SHIM float max(float a, float b) { return fmaxf(a, b); }
-SHIM double min(double a, double b) { return fmin(a, b); }
-SHIM double max(double a, double b) { return fmax(a, b); }
-SHIM int abs(int x) { return x < 0 ? -x : x; }
-SHIM long long abs(long long x) { return x < 0 ? -x : x; }
+#define SHIM_MIN_MAX(T)       \
+    SHIM T min(T a, T b) {    \
+        return a < b ? a : b; \
+    }                         \
+    SHIM T max(T a, T b) {    \
+        return a > b ? a : b; \
+    }
+SHIM_MIN_MAX(int)
+SHIM_MIN_MAX(unsigned int) SHIM_MIN_MAX(long long) SHIM_MIN_MAX(unsigned long long) SHIM
+    float min(float a, float b) {
+    return fminf(a, b);
+}
+SHIM float max(float a, float b) {
+    return fmaxf(a, b);
+}
+SHIM double min(double a, double b) {
+    return fmin(a, b);
+}
+SHIM double max(double a, double b) {
+    return fmax(a, b);
+}
+SHIM int abs(int x) {
+    return x < 0 ? -x : x;
+}
+SHIM long long abs(long long x) {
+    return x < 0 ? -x : x;
+}
 
-#define SHIM_ROUNDED(name, expression)                                                             \
-    SHIM float __f##name##_rn(float a, float b) { return expression; }                             \
-    SHIM double __d##name##_rn(double a, double b) { return expression; }
-SHIM_ROUNDED(add, a + b) SHIM_ROUNDED(sub, a - b) SHIM_ROUNDED(mul, a * b) SHIM_ROUNDED(div, a / b)
-SHIM float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
-SHIM double __fma_rn(double a, double b, double c) { return fma(a, b, c); }
-SHIM float __fsqrt_rn(float x) { return sqrtf(x); }
-SHIM double __dsqrt_rn(double x) { return sqrt(x); }
-SHIM float __frcp_rn(float x) { return 1 / x; }
-SHIM float __frsqrt_rn(float x) { return (float)(1 / sqrt((double)x)); }
+#define SHIM_ROUNDED(name, expression)               \
+    SHIM float __f##name##_rn(float a, float b) {    \
+        return expression;                           \
+    }                                                \
+    SHIM double __d##name##_rn(double a, double b) { \
+        return expression;                           \
+    }
+SHIM_ROUNDED(add, a + b)
+SHIM_ROUNDED(sub, a - b) SHIM_ROUNDED(mul, a *b) SHIM_ROUNDED(div, a / b) SHIM
+    float __fmaf_rn(float a, float b, float c) {
+    return fmaf(a, b, c);
+}
+SHIM double __fma_rn(double a, double b, double c) {
+    return fma(a, b, c);
+}
+SHIM float __fsqrt_rn(float x) {
+    return sqrtf(x);
+}
+SHIM double __dsqrt_rn(double x) {
+    return sqrt(x);
+}
+SHIM float __frcp_rn(float x) {
+    return 1 / x;
+}
+SHIM float __frsqrt_rn(float x) {
+    return (float)(1 / sqrt((double)x));
+}
 
 /* To whole numbers: saturating; NaN gives 0, in 64 bits the lowest number. */
 template <typename To> SHIM To shim_saturate(double x) {
@@ -265,22 +360,44 @@ template <typename To> SHIM To shim_saturate(double x) {
     if (x != x) return sizeof(To) == 8 ? (To)(1ull << 63) : 0;
     return x >= limit ? top : x < (double)low ? low : (To)x;
 }
-#define SHIM_TO_WHOLE(name, To)                                                                    \
-    SHIM To __float2##name##_rn(float x) { return shim_saturate<To>(rint((double)x)); }            \
-    SHIM To __float2##name##_rz(float x) { return shim_saturate<To>(trunc((double)x)); }           \
-    SHIM To __float2##name##_rd(float x) { return shim_saturate<To>(floor((double)x)); }           \
-    SHIM To __float2##name##_ru(float x) { return shim_saturate<To>(ceil((double)x)); }            \
-    SHIM To __double2##name##_rn(double x) { return shim_saturate<To>(rint(x)); }                  \
-    SHIM To __double2##name##_rz(double x) { return shim_saturate<To>(trunc(x)); }                 \
-    SHIM To __double2##name##_rd(double x) { return shim_saturate<To>(floor(x)); }                 \
-    SHIM To __double2##name##_ru(double x) { return shim_saturate<To>(ceil(x)); }                  \
-    SHIM float __##name##2float_rn(To x) { return (float)x; }                                      \
-    SHIM double __##name##2double_rn(To x) { return (double)x; }
+#define SHIM_TO_WHOLE(name, To)                     \
+    SHIM To __float2##name##_rn(float x) {          \
+        return shim_saturate<To>(rint((double)x));  \
+    }                                               \
+    SHIM To __float2##name##_rz(float x) {          \
+        return shim_saturate<To>(trunc((double)x)); \
+    }                                               \
+    SHIM To __float2##name##_rd(float x) {          \
+        return shim_saturate<To>(floor((double)x)); \
+    }                                               \
+    SHIM To __float2##name##_ru(float x) {          \
+        return shim_saturate<To>(ceil((double)x));  \
+    }                                               \
+    SHIM To __double2##name##_rn(double x) {        \
+        return shim_saturate<To>(rint(x));          \
+    }                                               \
+    SHIM To __double2##name##_rz(double x) {        \
+        return shim_saturate<To>(trunc(x));         \
+    }                                               \
+    SHIM To __double2##name##_rd(double x) {        \
+        return shim_saturate<To>(floor(x));         \
+    }                                               \
+    SHIM To __double2##name##_ru(double x) {        \
+        return shim_saturate<To>(ceil(x));          \
+    }                                               \
+    SHIM float __##name##2float_rn(To x) {          \
+        return (float)x;                            \
+    }                                               \
+    SHIM double __##name##2double_rn(To x) {        \
+        return (double)x;                           \
+    }
 SHIM_TO_WHOLE(int, int)
 SHIM_TO_WHOLE(uint, unsigned int)
 SHIM_TO_WHOLE(ll, long long)
 SHIM_TO_WHOLE(ull, unsigned long long)
-SHIM float __double2float_rn(double x) { return (float)x; }
+SHIM float __double2float_rn(double x) {
+    return (float)x;
+}
 SHIM float __double2float_rz(double x) {
     const float y = (float)x;
     return __builtin_fabs((double)y) > __builtin_fabs(x) ? nextafterf(y, 0) : y;
@@ -291,7 +408,8 @@ SHIM float __double2float_rz(double x) {
 #define SHIM_PLAIN no_sanitize("address", "kernel-address", "alignment", "bounds")
 #define SHIM_CALLED extern "C" __attribute__((visibility("hidden"), used, noinline, SHIM_PLAIN))
 
-static inline __attribute__((SHIM_PLAIN)) void shim_access(const char *what, uintptr_t at, size_t bytes) {
+static inline __attribute__((SHIM_PLAIN)) void shim_access(const char *what, uintptr_t at,
+                                                           size_t bytes) {
     const uintptr_t offset = at - shim_unit.memory;
     if (offset >= shim_unit.size) return; /* the thread's own */
     for (size_t i = 0; i < bytes; i++)
@@ -299,11 +417,16 @@ static inline __attribute__((SHIM_PLAIN)) void shim_access(const char *what, uin
             shim_unit.fault(shim_unit.runner, "%s of %d bytes out of bounds at %p", what,
                             (int)bytes, (void *)at);
 }
-#define SHIM_ACCESS(bytes)                                                                         \
-    SHIM_CALLED void __asan_load##bytes##_noabort(uintptr_t at) { shim_access("read", at, bytes); } \
-    SHIM_CALLED void __asan_store##bytes##_noabort(uintptr_t at) { shim_access("write", at, bytes); }
-SHIM_ACCESS(1) SHIM_ACCESS(2) SHIM_ACCESS(4) SHIM_ACCESS(8) SHIM_ACCESS(16)
-SHIM_CALLED void __asan_loadN_noabort(uintptr_t at, size_t bytes) {
+#define SHIM_ACCESS(bytes)                                         \
+    SHIM_CALLED void __asan_load##bytes##_noabort(uintptr_t at) {  \
+        shim_access("read", at, bytes);                            \
+    }                                                              \
+    SHIM_CALLED void __asan_store##bytes##_noabort(uintptr_t at) { \
+        shim_access("write", at, bytes);                           \
+    }
+SHIM_ACCESS(1)
+SHIM_ACCESS(2) SHIM_ACCESS(4) SHIM_ACCESS(8) SHIM_ACCESS(16) SHIM_CALLED
+    void __asan_loadN_noabort(uintptr_t at, size_t bytes) {
     shim_access("read", at, bytes);
 }
 SHIM_CALLED void __asan_storeN_noabort(uintptr_t at, size_t bytes) {
