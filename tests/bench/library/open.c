@@ -42,10 +42,8 @@ static KfStatus open_program(Opened *opened, const char *text, const char *const
                              KfType type, const char *device) {
     KfTensor inputs[INPUTS] = {0};
     char names[INPUTS][32];
-    KfProblem problem = {.plain = {.type = type},
-                         .inputs = inputs,
-                         .input_count = (size_t)count,
-                         .device = device};
+    KfProblem problem = {
+        .plain = {.type = type}, .inputs = inputs, .input_count = (size_t)count, .device = device};
     if (count > INPUTS) return KF_USAGE;
     for (int i = 0; i < count; i++)
         if (!read_input(shapes[i], names[i], sizeof names[i], &inputs[i])) return KF_USAGE;
