@@ -152,6 +152,8 @@ KfStatus kf_verify_bucket(KfKernel *kernel, const KfTuneOptions *options, KfBuck
         return session_say(session, KF_USAGE, "a bucket is of one kernel, and this program has %u",
                            kernel->part_count);
     const TuneProblem *home = &kernel->parts[0].problem;
+    if (home->given && home->given->references)
+        return session_say(session, KF_USAGE, "a reference is of one shape, a bucket of many");
     for (int high = 0; high < 2; high++) {
         const Ir *ir = find_end(kernel->arena, home, high != 0);
         if (is_same_shape(ir, home->ir)) continue;

@@ -46,6 +46,8 @@ owned scale.c --shape 1000 --require '__STEP__ > 2000' --json
 expect_json candidates 1
 owned scale.c --shape 1000 --prefer '__STEP__ > 2000' --knob '__STEP__ 4096 1024' --json
 expect_json candidates 1
+owned scale.c --shape 1000 --verify-bucket
+expect_out 'bucket     '
 owned scale.c --shape 1000 --launch 'block = 1' --computes 'y = x + x' --args 'x y n' --json
 expect_json expression '"y = x + x"'
 
@@ -55,6 +57,9 @@ silent() { owned plain.c "${header[@]}" --knob '__STEP__ 64' "$@"; }
 silent x=x.npy --reference y=twice.npy
 expect_out 'right      all 6 elements, worst 0 ulp'
 expect_out 'compared with twice.npy (rtol 1.3e-06, atol 1e-05), no edge cases'
+own plain.c "${header[@]}" --knob '__STEP__ 64' x=x.npy --reference y=twice.npy --verify-bucket
+expect_status 2
+expect_err 'a reference is of one shape'
 silent x=x.npy --reference y=twice.npy --json
 expect_json cached true
 expect_json reference '"twice.npy (rtol 1.3e-06, atol 1e-05)"'
