@@ -74,8 +74,8 @@ bool given_check(Rig *rig, uint32_t output, Address zero, Check *check, Why *why
         good = rig->device->download(rig->state, near->out, zero + (Address)at * size,
                                      (size_t)count * size, why);
         if (good)
-            check_block(bound(rig->setup.given, type->dtype, output, at, count, near), near->out, at,
-                        check);
+            check_block(bound(rig->setup.given, type->dtype, output, at, count, near), near->out,
+                        at, check);
     }
     free(near);
     return good;

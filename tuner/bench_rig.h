@@ -122,10 +122,10 @@ struct Rig {
     const Ir *ir;
     Tensor *tensors; /* inputs, then outputs */
     uint32_t input_count, tensor_count;
-    int domain;         /* of the data */
+    int domain;     /* of the data */
     bool generated; /* for the moment, even where data are given */
-    Guarded *set0;      /* per tensor; an alias has its input's */
-    Address slab;       /* sets 1 .. sets-1 */
+    Guarded *set0;  /* per tensor; an alias has its input's */
+    Address slab;   /* sets 1 .. sets-1 */
     size_t slab_stride;
     uint32_t sets;            /* 0: not made yet */
     void **copies;            /* inputs in host memory for the oracle, where it cannot read set 0 */

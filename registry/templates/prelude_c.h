@@ -442,17 +442,36 @@ K_INLINE k_u16 k_to_f16(k_real real) {
 #endif
 }
 
+//@ k_u32_from_u16 k_u16_from_u32 : k_u16 k_u32
+/* By hand where gcc 12 goes by halves. */
+#if defined(__AVX512F__) && defined(__AVX512BW__) && K_WIDTH / K_BYTES == 16 && !defined(__clang__)
+typedef int16_t k_words __attribute__((vector_size(K_LANES * sizeof(int16_t))));
+K_INLINE k_u32 k_u32_from_u16(k_u16 x) {
+    return (k_u32)__builtin_ia32_pmovzxwd512_mask((k_words)x, (k_i32){0}, -1);
+}
+K_INLINE k_u16 k_u16_from_u32(k_u32 x) {
+    return (k_u16)__builtin_ia32_pmovdw512_mask((k_i32)x, (k_words){0}, -1);
+}
+#else
+K_INLINE k_u32 k_u32_from_u16(k_u16 x) {
+    return K_TO(k_u32, x);
+}
+K_INLINE k_u16 k_u16_from_u32(k_u32 x) {
+    return K_TO(k_u16, x);
+}
+#endif
+
 //@ k_from_bf16
 K_INLINE k_real k_from_bf16(k_u16 bits) {
-    return K_TO(k_real, (k_f32)(K_TO(k_u32, bits) << 16));
+    return K_TO(k_real, (k_f32)(k_u32_from_u16(bits) << 16));
 }
 
 //@ k_to_bf16
 /* To nearest, halves to even. */
 K_INLINE k_u16 k_to_bf16(k_real real) {
-    k_u32 x = (k_u32)k_narrow(real), nan = (k_u32)((x & 0x7fffffff) > 0x7f800000);
-    k_u32 rounded = (x + 0x7fff + (x >> 16 & 1)) >> 16;
-    return K_TO(k_u16, (nan & (x >> 16 | 0x40)) | (~nan & rounded));
+    k_f32 x = k_narrow(real);
+    k_u32 bits = (k_u32)x, nan = (k_u32)(x != x), rounded = bits + 0x7fff + (bits >> 16 & 1);
+    return k_u16_from_u32(((nan & (bits | 0x400000)) | (~nan & rounded)) >> 16);
 }
 
 //@ k_round_f16
@@ -759,6 +778,29 @@ K_INLINE k_real k_swap(k_real x, int distance) {
 K_INLINE k_number k_sum(k_real x) {
 #pragma GCC unroll 8
     for (int distance = K_LANES / 2; distance > 0; distance /= 2) x += k_swap(x, distance);
+    return x[0];
+}
+
+//@ k_wide k_widen k_sum_wide
+/* Half as many lanes as k_real has, in f64: a register's worth (of two, gcc makes memory). */
+typedef double k_wide __attribute__((vector_size(K_LANES / 2 * sizeof(double))));
+typedef k_number k_half __attribute__((vector_size(K_LANES / 2 * sizeof(k_number))));
+K_INLINE k_wide k_widen(k_real x, int half) {
+    union {
+        k_real whole;
+        k_half half[2];
+    } u = {x};
+#if defined(__AVX512F__) && K_WIDTH / K_BYTES == 16 && !defined(__clang__)
+    return __builtin_ia32_cvtps2pd512_mask(u.half[half], (k_wide){0}, -1, 4); /* gcc 12 makes two */
+#else
+    return K_TO(k_wide, u.half[half]);
+#endif
+}
+K_INLINE double k_sum_wide(k_wide x) {
+#pragma GCC unroll 8
+    for (int half = K_LANES / 4; half > 0; half /= 2)
+#pragma GCC unroll 16
+        for (int lane = 0; lane < half; lane++) x[lane] += x[lane + half];
     return x[0];
 }
 

@@ -214,7 +214,7 @@ K_INLINE float k_reciprocal_near(float x) {
 // and as near: erfc(z) = t 2^(-z z log2(e) + w p(w)) for z >= 0, t = 1 / (1 + z / 2), w = 1 - t. p leaves 5e-8 of
 // erfc over its whole tail, and what is rounded is small where erfc is near 1.
 template <int BYTES> K_INLINE float k_gelu(float x) {
-    const float bounded = x > -40.0f || x != x ? x : -40.0f; // -inf * 0 would be NaN
+    const float bounded = fmaxf(x, -40.0f); // -inf * 0 would be NaN; a NaN comes by the other factor
     if constexpr (BYTES > 2) {
         return 0.5f * bounded * erfcf(x * -0.70710678118654752f);
     } else {
@@ -228,7 +228,7 @@ template <int BYTES> K_INLINE float k_gelu(float x) {
         p = fmaf(w, p, 0.22442623f);
         p = fmaf(w, p, -0.43696308f);
         p = fmaf(w, p, -1.81312978f);
-        const float tail = t * k_exp2_near(fmaf(size * size, -0.72134752f, w * p));
+        const float tail = t * k_exp2_near(fmaf(x * x, -0.72134752f, w * p));
         return 0.5f * bounded * (x < 0 ? tail : 2.0f - tail);
     }
 }
@@ -446,9 +446,8 @@ template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I> struc
     __device__ __forceinline__ bool full(I v) const {
         return WHOLE ? has(v) : v * VEC >= lead && v * VEC + VEC <= end;
     }
-    // Of a vector that the row has, the j-th element.
     __device__ __forceinline__ bool holds(I v, int j) const {
-        return WHOLE || (v * VEC + j >= lead && v * VEC + j < end);
+        return WHOLE ? has(v) : v * VEC + j >= lead && v * VEC + j < end;
     }
     // Vector v of an array like this one; `other` where it reaches outside.
     template <bool ONCE, typename T>
@@ -484,8 +483,8 @@ template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I> struc
 
 //@ k_kept
 // A thread's share of a row, read once and kept, or read again each time: each(visit) calls visit(v, values, i) for its
-// vectors v that the row has; the i-th is kept in registers. X says how an element is stored and read; `other` stands
-// for what is outside the row.
+// vectors v, the last ones perhaps outside the row; the i-th that is kept in registers. X says how an element is stored
+// and read; `other` stands for what is outside the row.
 template <int KEEP, int ITEMS, typename X, typename ROW> struct k_kept;
 
 // In registers, at most ITEMS vectors; what visit writes into them stays.
@@ -507,8 +506,7 @@ template <int ITEMS, typename X, typename ROW> struct k_kept<0, ITEMS, X, ROW> {
     }
     template <typename F> __device__ __forceinline__ void each(F visit) {
 #pragma unroll
-        for (int i = 0; i < ITEMS; i++)
-            if (row.has(row.lane + i * ROW::STRIDE)) visit(row.lane + i * ROW::STRIDE, at[i], i);
+        for (int i = 0; i < ITEMS; i++) visit(row.lane + i * ROW::STRIDE, at[i], i);
     }
 };
 
@@ -570,7 +568,7 @@ template <int ITEMS, typename X, typename ROW> struct k_kept<2, ITEMS, X, ROW> {
                 typename X::real values[ROW::VEC];
 #pragma unroll
                 for (int j = 0; j < ROW::VEC; j++) values[j] = X::from(raw[i].at[j]);
-                if (row.has(v + i * ROW::STRIDE)) visit(v + i * ROW::STRIDE, values, 0);
+                visit(v + i * ROW::STRIDE, values, 0);
             }
         }
     }
@@ -579,16 +577,16 @@ template <int ITEMS, typename X, typename ROW> struct k_kept<2, ITEMS, X, ROW> {
 //@ k_columns
 // What an array that is one row has for a thread's vectors: read ahead and kept in registers, if EARLY.
 template <bool EARLY, int ITEMS, typename T, typename ROW> struct k_columns {
-    const ROW &row;
     const T *const from;
     k_pack<T, ROW::VEC> at[EARLY ? ITEMS : 1];
 
-    __device__ __forceinline__ k_columns(const T *from, const ROW &row) : row(row), from(from) {
+    __device__ __forceinline__ k_columns(const T *from, const ROW &row) : from(from) {
 #pragma unroll
         for (int i = 0; EARLY && i < ITEMS; i++) at[i] = row.load_row(from, row.lane + i * ROW::STRIDE);
     }
-    // Vector v, the i-th of those that are kept.
-    template <typename I> __device__ __forceinline__ k_pack<T, ROW::VEC> get(I v, int i) const {
+    // Those of vector v, the i-th that the thread keeps.
+    template <typename I>
+    __device__ __forceinline__ k_pack<T, ROW::VEC> get(const ROW &row, I v, int i) const {
         return EARLY ? at[i] : row.load_row(from, v);
     }
 };

@@ -84,7 +84,7 @@ void KF_ENTRY(rmsnorm)(void *const *args, int64_t part, int64_t parts) {
     const int stream = __STREAM__ == 2 ? rows * cols * KF_BYTES_x > 8 << 20 : __STREAM__;
     for (int64_t r = rows * part / parts; r < rows * (part + 1) / parts; r++) {
         Row row = {x + r * cols, g, y + r * cols, cols, 0};
-        row.scale = 1 / __builtin_sqrt(all_squares(row.x, cols) / cols + eps);
+        row.scale = 1 / __builtin_sqrtf((k_number)all_squares(row.x, cols) / cols + eps);
         K_WALK(finish, &row, row.y, cols, stream);
     }
     k_fence();

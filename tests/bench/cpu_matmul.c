@@ -100,7 +100,8 @@ static bool compare(KfKernel *kernel, Sgemm *sgemm, const char *threads, const S
         theirs = fmin(theirs, time_blas(sgemm, s));
     }
     if (ours < 0) return false;
-    printf("%4d^3, threads %s: kfuse %8.3f ms %6.1f GFLOP/s, OpenBLAS %8.3f ms %6.1f GFLOP/s, ratio %.2f; "
+    printf("%4d^3, threads %s: kfuse %8.3f ms %6.1f GFLOP/s, OpenBLAS %8.3f ms %6.1f GFLOP/s, "
+           "ratio %.2f; "
            "largest difference %.1e; %s\n",
            s->size, threads, ours * 1e3, flops / ours * 1e-9, theirs * 1e3, flops / theirs * 1e-9,
            theirs / ours, worst_difference(s), kf_kernel_result(kernel).winner);
