@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "planned.h"
+#include "fused.h"
 #include "tuner/device.h"
 
 static const Device *cuda;
@@ -127,13 +127,20 @@ static void types(void **state) {
 
 static void architectures(void **state) {
     static const char *const archs[] = {"sm_75", "sm_80", "sm_89", "sm_100", "sm_120"};
+    Arena *arena = arena_open();
     (void)state;
     for (uint32_t i = 0; i < 5; i++) {
+        for (size_t p = 0; p < sizeof fused_programs / sizeof *fused_programs; p++) {
+            Program plain = program_make(arena, fused_programs[p][0], fused_programs[p][1]);
+            check_on(archs[i], fused_programs[p][0],
+                     fused_inputs(arena, fused_programs[p][1], &plain, p % 2 ? DT_F16 : DT_F32), 0);
+        }
         check_on(archs[i], "gelu(x+b)+res", "x=64x32:bf16 b=32:f16 res=64x32:bf16", 1);
         check_on(archs[i], "tanh(x*res+b)*sigmoid(x)+0.5*res", "x=64x32:f16 b=32:f16 res=64x32:f16",
                  1);
         if (thorough()) check_on(archs[i], "relu(x+res)", "x=64:f64 res=64:bf16", 1);
     }
+    arena_close(arena);
 }
 
 /* A text without `times` copies of anything, so that equal values do not make it small. */
