@@ -20,18 +20,30 @@ typedef struct Sampler {
     uint32_t in_unit;
 } Sampler;
 
-static int64_t threads_of(const Run *run) {
-    int64_t threads = 0;
+/* Where rows are summed up, a block's threads wait for one another in each, however many rows a
+ * block has. */
+static bool has_rows(const Ir *ir) {
+    for (Value v = 1; v < ir->nodes.count; v++)
+        if (ir_node(ir, v)->op >= IR_SUM && ir_node(ir, v)->op <= IR_VAR) return true;
+    return false;
+}
+
+static int64_t threads_of(const Run *run, const Ir *ir) {
+    const Type *type = &ir->outputs.data[0].type;
+    int64_t threads = 0, last = type->rank ? type->dim[type->rank - 1] : 1;
+    int64_t rows = has_rows(ir) && last > 0 ? type_count(type) / last : 0;
     for (uint32_t i = 0; i < run->launches.count; i++) {
         const Launch *l = &run->launches.data[i];
-        threads += l->grid[0] * l->grid[1] * l->grid[2] * l->block[0] * l->block[1] * l->block[2];
+        int64_t blocks = l->grid[0] * l->grid[1] * l->grid[2];
+        threads += (blocks > rows ? blocks : rows) * l->block[0] * l->block[1] * l->block[2];
     }
     return threads;
 }
 
 static bool is_small(const Run *run, const Ir *ir) {
-    if (getenv("KF_CHECK_ALL")) return threads_of(run) <= 16 * EDGE_THREADS;
-    return threads_of(run) <= EDGE_THREADS && problem_operations(ir) <= EDGE_OPERATIONS;
+    int64_t threads = threads_of(run, ir);
+    if (getenv("KF_CHECK_ALL")) return threads <= 16 * EDGE_THREADS;
+    return threads <= EDGE_THREADS && problem_operations(ir) <= EDGE_OPERATIONS;
 }
 
 static const Run *edge_runs(Sampler *s, const Point *point) {
