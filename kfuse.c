@@ -58,6 +58,7 @@ static KfStatus uncovered(KfProgram *program, const Group *group) {
 
 KfStatus pipeline_parts(KfProgram *program, Arena *arena, const char *language, Parts *parts) {
     const Ir *ir = program->simplified;
+    if (program->template) return template_parts(program, arena, language, parts);
     Groups groups = fuse(arena, ir);
     bool only = groups.list.count == 1;
     for (uint32_t i = 0; i < groups.list.count; i++) {
@@ -82,23 +83,38 @@ static const Ir *rounded_program(const KfProgram *program, Arena *arena) {
         narrow |=
             dtype_is_float(ir_node(ir, v)->type.dtype) && ir_node(ir, v)->type.dtype < ir->compute;
     options.round_each_op = true;
-    if (!narrow) return NULL;
+    if (!narrow || !program->ast) return NULL;
     return simplify(arena, lower(arena, program->ast, program->session->registry, &options, &diags),
                     true);
 }
 
-/* Every part as a problem of its own. The only one is judged and timed against the eager chain by
- * itself; of several, the whole is. */
-static bool build_problems(KfKernel *kernel, TuneProblem *whole, Parts *parts, const Eager *chain,
-                           const ProblemOptions *options, Why *why) {
-    bool only = parts->list.count == 1 && parts->list.data[0].ir == whole->ir;
+/* Whether one kernel is the whole program: no other group, no output without elements. */
+static bool is_whole(const Parts *parts, const Ir *ir) {
+    return parts->list.count == 1 && parts->list.data[0].ir == ir;
+}
+
+/* Every part as a problem of its own. */
+static void build_problems(KfKernel *kernel, const TuneProblem *whole, const Parts *parts,
+                           const ProblemOptions *options) {
+    const Ir *rounded = is_whole(parts, whole->ir) ? whole->rounded : NULL;
     for (uint32_t i = 0; i < parts->list.count; i++) {
         Part *part = &parts->list.data[i];
-        if (!problem_build(kernel->arena, whole, part->ir, only ? whole->rounded : NULL,
-                           &part->kernels, only ? chain : NULL, options, &part->problem, why))
-            return false;
+        problem_build(kernel->arena, whole, part->ir, rounded, &part->kernels, options,
+                      &part->problem);
     }
-    return only || problem_companions(kernel->arena, chain, options->library, whole, why);
+}
+
+/* An only part is judged and timed against the eager chain by itself; of several, the whole is, and
+ * each has its roof. */
+static bool add_companions(KfKernel *kernel, TuneProblem *whole, const Parts *parts,
+                           const Eager *chain, Why *why) {
+    const Library *kernels = library(kernel->program, kernel->device->language);
+    bool only = is_whole(parts, whole->ir);
+    for (uint32_t i = 0; i < parts->list.count; i++)
+        if (!problem_companions(kernel->arena, only ? chain : NULL, kernels,
+                                &parts->list.data[i].problem, why))
+            return false;
+    return only || problem_companions(kernel->arena, chain, kernels, whole, why);
 }
 
 KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *in) {
@@ -128,18 +144,22 @@ KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *in) {
         .rounded = rounded_program(program, arena),
         .store = session->store,
         .journal = session->journal,
+        .given = program->given,
     };
-    const Eager *chain =
-        eager(arena, program->ast, session->registry, &program->lower, program->ir, &diags);
-    ProblemOptions how = {program->math, in->hot, in->exact, true,
-                          library(program, kernel->device->language)};
-    if (!build_problems(kernel, &whole, &parts, chain, &how, &why))
-        return session_say(session, KF_NO_KERNEL, "%s", why.text);
+    ProblemOptions how = {program->math, in->hot, in->exact};
+    build_problems(kernel, &whole, &parts, &how);
     Part *list = parts.list.data;
+    for (uint32_t i = 0; i < parts.list.count; i++)
+        if ((status = space_check_points(program, &list[i])) != KF_OK) return status;
     kernel->parts = list;
     kernel->part_count = parts.list.count;
     if (!tuning_options(program, in, &list[0].problem, arena, &options)) return KF_USAGE;
     if (!options.retune && tuning_answer(kernel, list, parts.list.count, &options, began))
         return KF_OK;
+    const Eager *chain = program->ast ? eager(arena, program->ast, session->registry,
+                                              &program->lower, program->ir, &diags)
+                                      : NULL;
+    if (!add_companions(kernel, &whole, &parts, chain, &why))
+        return session_say(session, KF_NO_KERNEL, "%s", why.text);
     return tuning_kernel(kernel, &whole, list, parts.list.count, &options, chain, began);
 }

@@ -59,6 +59,8 @@ enum { KF_RANK_MAX = 8, KF_PLAIN_SHAPE = -1 };
 typedef struct KfSession KfSession;
 typedef struct KfProgram KfProgram;
 typedef struct KfKernel KfKernel;
+typedef struct KfTemplate KfTemplate;
+typedef struct KfSpace KfSpace;
 
 typedef struct KfTensor {
     const char *name; /* NULL where it does not matter */
@@ -66,6 +68,10 @@ typedef struct KfTensor {
     int rank; /* 0: a scalar; KF_PLAIN_SHAPE: the problem's plain shape */
     int64_t dim[KF_RANK_MAX];
     const int64_t *strides; /* per dimension, in elements, 0 is broadcast; NULL: row-major */
+    /* Of a template's tensors (kf_template_program): host memory, elements in row-major order. An
+     * input's: what its kernels are judged and timed on (NULL: generated data). An output's: the
+     * reference that it is compared with. */
+    const void *data;
 } KfTensor;
 
 typedef struct KfParam {
@@ -84,7 +90,9 @@ typedef struct KfProblem {
     KfTensor plain;         /* shape and type of every input that is not listed */
     const KfTensor *inputs; /* by name; order does not matter */
     size_t input_count;
-    const KfTensor *outputs; /* strides of outputs, by name; shapes and types are inferred */
+    /* Strides of outputs, by name; shapes and types are inferred. Of a template that does not say
+     * what it computes: references, with their shapes (KF_PLAIN_SHAPE: by the sizes) and types. */
+    const KfTensor *outputs;
     size_t output_count;
     const KfParam *params;
     size_t param_count;
@@ -92,6 +100,12 @@ typedef struct KfProblem {
     KfMath math;
     bool round_each_op; /* round after every operation, as an eager framework does */
     const char *device; /* "cuda:0", "cpu"; NULL: a GPU if there is one, else cpu */
+    /* |out - reference| <= atol + rtol * |reference|. Without them, by the output's type: f64 1e-7 and
+     * 1e-7, f32 1.3e-6 and 1e-5, f16 1e-3 and 1e-5, bf16 1.6e-2 and 1e-5 (those of
+     * torch.testing.assert_close), others 0. */
+    bool has_tolerance;
+    double rtol, atol;
+    const char *reference_name; /* in the report; NULL: "a reference" */
 } KfProblem;
 
 typedef enum KfEffort { KF_NORMAL, KF_QUICK, KF_FULL } KfEffort;
@@ -106,6 +120,7 @@ typedef struct KfTuneOptions {
     bool hot;          /* time on one set of buffers that stays in the cache */
     bool exact;        /* key results by the very shape, not by its bucket */
     bool retune;       /* ignore stored results */
+    bool complete;     /* no early end within 1 % of the roof */
     bool no_tune;      /* a stored point of the bucket, or the analytic default: no search */
     const char *point; /* "VEC=4,BLOCK=256": only this one */
 } KfTuneOptions;
@@ -170,11 +185,36 @@ KF_API void kf_free(void *memory);
 KF_API KfStatus kf_program_evaluate(KfProgram *program, const void *const *inputs,
                                     void *const *outputs);
 
+/* --- template: a kernel of your own */
+
+/* Reads a file of CUDA (.cu) or C (.c) with a header of //! lines: kernel, computes, input, output,
+ * args, knob, require, prefer, launch, workspace (kfuse(1) lists them). `lines` (or NULL): more such
+ * lines without "//!". One that is about the same knob, tensor or entry as a line of the file, or a
+ * kernel, args, computes or workspace line, takes its place; others are added. KF_INPUT with carets
+ * into the file or "<options>". */
+KF_API KfStatus kf_template_open(KfSession *session, const char *path, const char *lines,
+                                 KfTemplate **template_);
+KF_API void kf_template_close(KfTemplate *template_);
+/* The program whose only kernel is the template, for all calls below; close it before the template.
+ * `problem` names tensors as the template does; an input that it does not list takes its shape from
+ * sizes that others give, else the plain shape. A template with computes lines is judged by them; of
+ * one without, `inputs` and `outputs` give the data of all inputs and references of all outputs, and
+ * what its other arguments are is said by `params`. Data are read while tuning, not copied.
+ * `problem->device` NULL: the first device of the file's language. */
+KF_API KfStatus kf_template_program(KfTemplate *template_, const KfProblem *problem,
+                                    KfProgram **program);
+
 /* --- kernel */
 
 /* Tunes, or answers from the store. `options` may be NULL. KF_INTERRUPTED gives a kernel too if one
  * is right so far. */
 KF_API KfStatus kf_tune(KfProgram *program, const KfTuneOptions *options, KfKernel **kernel);
+/* The bare strategies: no stored answer, no early end but by the budget. Every point that `prefer`
+ * and `require` allow; `trials` of them in random order by `seed`, the analytic default among them. Of
+ * `options` the strategy, trials and, in kf_random, seed are not looked at. */
+KF_API KfStatus kf_grid(KfProgram *program, const KfTuneOptions *options, KfKernel **kernel);
+KF_API KfStatus kf_random(KfProgram *program, uint32_t trials, uint64_t seed,
+                          const KfTuneOptions *options, KfKernel **kernel);
 KF_API void kf_kernel_close(KfKernel *kernel);
 
 /* Enqueues the kernel once. CUDA: device pointers; `stream` is a CUstream (NULL: the default
@@ -216,6 +256,28 @@ typedef struct KfBucketEnd {
  * several kernels is refused (KF_USAGE). */
 KF_API KfStatus kf_verify_bucket(KfKernel *kernel, const KfTuneOptions *options,
                                  KfBucketEnd ends[2], size_t *count);
+
+/* --- space: the points that a search may try */
+
+typedef struct KfSize {
+    const char *name;
+    int64_t value;
+} KfSize;
+
+/* The points of "knob __VEC__ 1 2 4\nrequire n % VEC == 0\nprefer VEC > 1\n" that all `require`
+ * lines allow, with `sensible` all `prefer` lines too; expressions read knobs and `sizes`. Of a product
+ * of more than 2^20 points a sample. KF_INPUT with carets into "<space>". */
+KF_API KfStatus kf_space_open(KfSession *session, const char *lines, const KfSize *sizes,
+                              size_t size_count, bool sensible, KfSpace **space);
+/* Those of one of the program's kernels ("softmax", "generated"; NULL: the first) at its shape on its
+ * device. */
+KF_API KfStatus kf_program_space(KfProgram *program, const char *kernel, bool sensible,
+                                 KfSpace **space);
+KF_API void kf_space_close(KfSpace *space);
+KF_API size_t kf_space_count(const KfSpace *space);
+/* "VEC=4,BLOCK=256", as KfTuneOptions.point takes it; valid until the next call. NULL where there is no
+ * such point. */
+KF_API const char *kf_space_point(KfSpace *space, size_t index);
 
 /* --- around it. *text is freed with kf_free. */
 

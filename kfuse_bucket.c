@@ -124,9 +124,7 @@ static KfStatus verify_end(KfKernel *kernel, const KfTuneOptions *in, const Ir *
     Why why;
     const char *reason;
     end->shape = problem_space(arena, ir);
-    if (!problem_build(arena, &where, ir, NULL, &kernel->parts[0].kernels, NULL, &how, &problem,
-                       &why))
-        return session_say(session, KF_NO_KERNEL, "%s", why.text);
+    problem_build(arena, &where, ir, NULL, &kernel->parts[0].kernels, &how, &problem);
     if (!tuning_options(kernel->program, in, &problem, arena, &options)) return KF_USAGE;
     if (!tune(arena, &problem, &options, tuned, &why))
         return session_say(session, KF_ENVIRONMENT, "%s", why.text);
@@ -154,6 +152,8 @@ KfStatus kf_verify_bucket(KfKernel *kernel, const KfTuneOptions *options, KfBuck
         return session_say(session, KF_USAGE, "a bucket is of one kernel, and this program has %u",
                            kernel->part_count);
     const TuneProblem *home = &kernel->parts[0].problem;
+    if (home->given && home->given->references)
+        return session_say(session, KF_USAGE, "a reference is of one shape, a bucket of many");
     for (int high = 0; high < 2; high++) {
         const Ir *ir = find_end(kernel->arena, home, high != 0);
         if (is_same_shape(ir, home->ir)) continue;

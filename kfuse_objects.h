@@ -6,6 +6,7 @@
 
 #include "compiler/lower.h"
 #include "kfuse.h"
+#include "tuner/given.h"
 #include "tuner/launcher.h"
 #include "tuner/race.h"
 #include "tuner/summary.h"
@@ -21,10 +22,20 @@ struct KfSession {
     volatile sig_atomic_t interrupt;
 };
 
+struct KfTemplate {
+    KfSession *session;
+    Arena *arena;
+    const Template *template;
+    const char *path, *command; /* the file; with the options, as `kfuse tune` takes them */
+};
+
 struct KfProgram {
     KfSession *session;
     Arena *arena;
-    const Ast *ast;
+    const Ast *ast;             /* NULL: a template that does not say what it computes */
+    const KfTemplate *template; /* whose program this is, or NULL */
+    const Given *given;         /* data of the caller's own, or NULL */
+    const char *reference;      /* what judges it, for the report; NULL: the oracle */
     LowerOptions lower;
     const Ir *ir;         /* as lowered */
     const Ir *simplified; /* calls inlined */
@@ -76,7 +87,16 @@ KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *options);
  * at what no kernel covers yet. Outputs without elements have no part. */
 KfStatus pipeline_parts(KfProgram *program, Arena *arena, const char *language, Parts *parts);
 
+/* kfuse_template.c: the part of a template's program. */
+KfStatus template_parts(KfProgram *program, Arena *arena, const char *language, Parts *parts);
+/* kfuse_space.c: KF_NO_KERNEL where `require` leaves none of the kernels a point, with what excludes
+ * them. */
+KfStatus space_check_points(KfProgram *program, const Part *part);
+
 /* kfuse_program.c */
+/* A program with all that `problem` says, not compiled yet. */
+KfStatus program_new(KfSession *session, const KfProblem *problem, KfProgram **program);
+Type program_type(const KfTensor *tensor, DType fallback);
 bool program_output_strides(KfSession *session, const KfProblem *problem, Ir *ir);
 const char *program_one_line(Arena *arena, const Ast *ast);
 

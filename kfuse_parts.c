@@ -4,17 +4,27 @@
 
 #include "kfuse_objects.h"
 
+/* A buffer of a part's Run among the whole program's; `before`: temporaries of earlier parts. */
+static uint32_t rename_buffer(const Ir *whole, const Part *part, uint32_t before, uint32_t buffer) {
+    uint32_t inputs = whole->inputs.count, outputs = part->group->outputs.count;
+    if (buffer < inputs) return buffer;
+    if (buffer < inputs + outputs) return inputs + part->group->outputs.data[buffer - inputs];
+    return whole->outputs.count - outputs + before + buffer;
+}
+
 /* The launches of a part on the whole program's buffers. */
 static void append_part(Arena *arena, const KfProgram *program, const Part *part, uint32_t module,
                         const Run *from, Run *to) {
-    uint32_t inputs = program->ir->inputs.count;
+    uint32_t before = to->temporaries.count;
+    for (uint32_t t = 0; t < from->temporaries.count; t++)
+        array_push(arena, &to->temporaries, from->temporaries.data[t]);
     for (uint32_t i = 0; i < from->launches.count; i++) {
         Launch launch = from->launches.data[i];
         Arg *args = arena_array(arena, Arg, launch.arg_count);
         memcpy(args, launch.args, launch.arg_count * sizeof *args);
         for (uint32_t a = 0; a < launch.arg_count; a++)
-            if (args[a].kind == ARG_BUFFER && args[a].buffer >= inputs)
-                args[a].buffer = inputs + part->group->outputs.data[args[a].buffer - inputs];
+            if (args[a].kind == ARG_BUFFER)
+                args[a].buffer = rename_buffer(program->ir, part, before, args[a].buffer);
         launch.args = args;
         launch.module = module;
         array_push(arena, &to->launches, launch);

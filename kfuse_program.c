@@ -6,7 +6,7 @@
 #include "grammar/parse.h"
 #include "kfuse_objects.h"
 
-static Type type_of(const KfTensor *tensor, DType fallback) {
+Type program_type(const KfTensor *tensor, DType fallback) {
     Type type = {.dtype = tensor->type == KF_PLAIN_TYPE ? fallback : (DType)tensor->type};
     type.rank = tensor->rank > 0 ? (uint32_t)tensor->rank : 0;
     for (uint32_t d = 0; d < type.rank; d++) type.dim[d] = tensor->dim[d];
@@ -24,7 +24,7 @@ static const char *check_tensor(const KfTensor *tensor) {
 
 static LowerOptions lower_options(Arena *arena, const KfProblem *problem) {
     LowerOptions options = {.has_shape = problem->has_plain_shape,
-                            .plain = type_of(&problem->plain, DT_F32),
+                            .plain = program_type(&problem->plain, DT_F32),
                             .has_out_dtype = problem->out_type != KF_PLAIN_TYPE,
                             .out_dtype = (DType)problem->out_type,
                             .round_each_op = problem->round_each_op};
@@ -35,7 +35,7 @@ static LowerOptions lower_options(Arena *arena, const KfProblem *problem) {
                                 .has_shape = t->rank != KF_PLAIN_SHAPE,
                                 .has_dtype = t->type != KF_PLAIN_TYPE,
                                 .has_strides = t->strides != NULL,
-                                .type = type_of(t, options.plain.dtype)};
+                                .type = program_type(t, options.plain.dtype)};
         for (uint32_t d = 0; t->strides && d < inputs[i].type.rank; d++)
             inputs[i].strides[d] = t->strides[d];
     }
@@ -83,21 +83,24 @@ bool program_output_strides(KfSession *session, const KfProblem *problem, Ir *ir
     return true;
 }
 
-KfStatus kf_program_open(KfSession *session, const char *text, size_t length,
-                         const KfProblem *problem, KfProgram **out) {
-    static const char *const math[] = {"default", "strict", "fast", "tf32"};
-    text_clear(&session->message);
-    *out = NULL;
-    if (!text || !problem || (unsigned)problem->math > KF_MATH_TF32)
-        return session_say(session, KF_USAGE, "no program, or an unknown math mode");
-    if (length == SIZE_MAX) length = strlen(text);
+static const char *check_problem(const KfProblem *problem) {
+    if (!problem || (unsigned)problem->math > KF_MATH_TF32)
+        return "no program, or an unknown math mode";
     const char *wrong = problem->has_plain_shape ? check_tensor(&problem->plain) : NULL;
     for (size_t i = 0; i < problem->input_count && !wrong; i++)
         wrong =
             problem->inputs[i].name ? check_tensor(&problem->inputs[i]) : "an input without a name";
+    for (size_t i = 0; i < problem->output_count && !wrong; i++)
+        wrong = problem->outputs[i].name ? check_tensor(&problem->outputs[i])
+                                         : "an output without a name";
+    return wrong;
+}
+
+KfStatus program_new(KfSession *session, const KfProblem *problem, KfProgram **out) {
+    static const char *const math[] = {"default", "strict", "fast", "tf32"};
+    const char *wrong = check_problem(problem);
+    *out = NULL;
     if (wrong) return session_say(session, KF_USAGE, "%s", wrong);
-    if (length > SOURCE_MAX)
-        return session_say(session, KF_INPUT, "the program is longer than 16 MiB");
     KfProgram *program = calloc(1, sizeof *program);
     if (!program) return session_say(session, KF_ENVIRONMENT, "out of memory");
     program->session = session;
@@ -107,9 +110,23 @@ KfStatus kf_program_open(KfSession *session, const char *text, size_t length,
     program->fast = problem->math == KF_MATH_FAST;
     if (problem->device)
         program->device = arena_copy(program->arena, problem->device, strlen(problem->device));
+    *out = program;
+    return KF_OK;
+}
+
+KfStatus kf_program_open(KfSession *session, const char *text, size_t length,
+                         const KfProblem *problem, KfProgram **out) {
+    KfProgram *program;
+    text_clear(&session->message);
+    *out = NULL;
+    if (!text) return session_say(session, KF_USAGE, "no program");
+    if (length == SIZE_MAX) length = strlen(text);
+    if (length > SOURCE_MAX)
+        return session_say(session, KF_INPUT, "the program is longer than 16 MiB");
+    KfStatus status = program_new(session, problem, &program);
+    if (status != KF_OK) return status;
     const char *name = problem->source ? problem->source : "<expr>";
-    KfStatus status =
-        pipeline_compile(program, source_new(program->arena, name, text, length), problem);
+    status = pipeline_compile(program, source_new(program->arena, name, text, length), problem);
     if (status == KF_OK)
         *out = program;
     else
@@ -197,6 +214,9 @@ KfStatus kf_program_dump(KfProgram *program, KfStage stage, const char *point, c
     Text out = {0};
     KfStatus status = KF_OK;
     text_clear(&program->session->message);
+    if (!program->ast && (stage == KF_STAGE_AST || stage == KF_STAGE_IR))
+        return session_say(program->session, KF_USAGE, "%s does not say what it computes",
+                           program->template->path);
     switch (stage) {
     case KF_STAGE_AST: ast_dump(&out, program->ast); break;
     case KF_STAGE_IR: ir_print(&out, program->ir, false); break;
@@ -209,6 +229,9 @@ KfStatus kf_program_dump(KfProgram *program, KfStage stage, const char *point, c
 
 KfStatus kf_program_evaluate(KfProgram *program, const void *const *inputs, void *const *outputs) {
     text_clear(&program->session->message);
+    if (!program->ast)
+        return session_say(program->session, KF_USAGE, "%s does not say what it computes",
+                           program->template->path);
     Team *team = team_open(parallel_cpus());
     Eval *eval = eval_open(program->simplified, inputs, ACCURACY_C, team);
     if (eval)

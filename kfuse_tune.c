@@ -48,7 +48,7 @@ bool tuning_options(KfProgram *program, const KfTuneOptions *in, const TuneProbl
     if ((unsigned)in->effort > KF_FULL)
         return session_say(session, KF_USAGE, "unknown effort"), false;
     *out = (TuneOptions){.trials = in->trials ? in->trials : trials[in->effort],
-                         .minimum = minimum[in->effort],
+                         .minimum = in->complete ? UINT32_MAX : minimum[in->effort],
                          .sensible = in->effort != KF_FULL,
                          .budget = in->budget > 0 ? in->budget : 20,
                          .seed = in->seed,
@@ -95,9 +95,17 @@ static void print_options(Text *out, const KfProgram *program) {
     if (strcmp(program->math, "default") != 0) text_printf(out, " --math %s", program->math);
 }
 
+static void print_references(Text *out, const KfProgram *program) {
+    for (uint32_t o = 0; program->reference && o < program->ir->outputs.count; o++)
+        text_printf(out, " --reference %s=reference.npy", program->ir->outputs.data[o].name);
+}
+
 static const char *use_text(Arena *arena, const KfProgram *program) {
     Text text = {0};
-    text_printf(&text, "kfuse run '%s'", program->expression);
+    if (program->template)
+        text_printf(&text, "kfuse tune %s", program->template->command);
+    else
+        text_printf(&text, "kfuse run '%s'", program->expression);
     for (uint32_t i = 0; i < program->ir->inputs.count; i++)
         text_printf(&text, " %s=%s.npy", program->ir->inputs.data[i].name,
                     program->ir->inputs.data[i].name);
@@ -108,6 +116,7 @@ static const char *use_text(Arena *arena, const KfProgram *program) {
         else
             text_printf(&text, " -o %s=%s.npy", name, name);
     }
+    print_references(&text, program);
     print_options(&text, program);
     const char *copy = arena_copy(arena, text_string(&text), text.length);
     text_free(&text);
@@ -123,6 +132,7 @@ static void program_fields(const KfKernel *kernel, Report *r) {
     r->outputs = program->ir->outputs.count;
     r->math = program->math;
     r->use = use_text(kernel->arena, program);
+    r->reference = program->reference ? program->reference : "";
 }
 
 static void store_fields(KfKernel *kernel, Report *r) {
@@ -162,6 +172,13 @@ bool tuning_answer(KfKernel *kernel, const Part *parts, uint32_t count, const Tu
     return true;
 }
 
+static bool compiles_never(const Tuned *tuned) {
+    uint32_t refused = 0;
+    for (uint32_t i = 0; i < tuned->candidates.count; i++)
+        refused += tuned->candidates.data[i].result.outcome == OUTCOME_COMPILE;
+    return refused > 0 && refused == tuned->candidates.count;
+}
+
 static KfStatus no_winner(KfProgram *program, const Tuned *tuned) {
     const Candidate *first = tuned->candidates.count ? &tuned->candidates.data[0] : NULL;
     if (tuned->interrupted)
@@ -170,6 +187,9 @@ static KfStatus no_winner(KfProgram *program, const Tuned *tuned) {
     if (!tuned->bench.self_test && *tuned->bench.self_test_message)
         return session_say(program->session, KF_NO_KERNEL, "nothing was tuned: %s",
                            tuned->bench.self_test_message);
+    if (program->template && compiles_never(tuned))
+        return session_say(program->session, KF_NO_KERNEL, "%s compiles in no variant; %s:\n%s",
+                           program->template->path, first->label, first->result.message);
     return session_say(
         program->session, KF_NO_KERNEL, "none of %u candidates is right; the first, %s: %s: %s",
         tuned->candidates.count, first ? first->label : "",

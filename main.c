@@ -51,22 +51,6 @@ static KfStatus print_owned(KfStatus status, char *text) {
     return status;
 }
 
-static KfStatus verify_bucket(Job *job) {
-    KfBucketEnd ends[2];
-    size_t count;
-    KfStatus status =
-        job_told(job, kf_verify_bucket(job->kernel, &job->options->tune, ends, &count));
-    for (size_t i = 0; i < count; i++) {
-        const KfBucketEnd *e = &ends[i];
-        printf(job->options->json
-                   ? "{\"shape\":\"%s\",\"time_us\":%g,\"ratio\":%.4f,\"low\":%.4f,"
-                     "\"high\":%.4f,\"best\":\"%s\"}\n"
-                   : "bucket     %s: %.4g us, %.3f (%.3f to %.3f) of the time of %s\n",
-               e->shape, e->time * 1e6, e->ratio, e->low, e->high, e->best);
-    }
-    return status;
-}
-
 static KfStatus command_tune(Job *job) {
     size_t rest;
     KfStatus status = job_text(job, &rest);
@@ -74,12 +58,7 @@ static KfStatus command_tune(Job *job) {
     if (status != KF_OK) return status;
     job_shapes(job);
     status = job_open(job);
-    if (status != KF_OK) return status;
-    status = job_told(job, kf_tune(job->program, &job->options->tune, &job->kernel));
-    if (job->kernel)
-        fputs(kf_kernel_report(job->kernel, job->options->json ? KF_JSON : KF_TEXT), stdout);
-    if (status == KF_OK && job->options->verify_bucket) status = verify_bucket(job);
-    return status;
+    return status == KF_OK ? job_tune(job) : status;
 }
 
 static KfStatus write_text(const char *path, const char *text) {
@@ -139,9 +118,14 @@ static KfStatus command_cache(Job *job) {
 
 static KfStatus run_command(Job *job) {
     Command command = job->options->command;
-    if (job->options->output_count > 0 && command != COMMAND_RUN && command != COMMAND_DUMP)
+    bool writes = command == COMMAND_RUN || command == COMMAND_DUMP || command == COMMAND_TEMPLATE;
+    if (job->options->output_count > 0 && !writes)
+        return job_complain(KF_USAGE, "-o goes with run, dump and tune: kfuse run EXPR "
+                                      "NAME=FILE.npy… -o OUT");
+    if (command != COMMAND_TEMPLATE &&
+        (job->options->line_count || job->options->reference_count || job->options->has_tolerance))
         return job_complain(KF_USAGE,
-                            "-o goes with run and dump: kfuse run EXPR NAME=FILE.npy… -o OUT");
+                            "a kernel's header lines and references go with kfuse tune FILE");
     switch (command) {
     case COMMAND_TUNE: return command_tune(job);
     case COMMAND_RUN: return job_run(job);
@@ -150,6 +134,7 @@ static KfStatus run_command(Job *job) {
     case COMMAND_DEVICES: return command_devices(job);
     case COMMAND_CACHE: return command_cache(job);
     case COMMAND_WARM: return job_warm(job);
+    case COMMAND_TEMPLATE: return job_tune_file(job);
     }
     return KF_USAGE;
 }
@@ -166,6 +151,7 @@ static KfStatus with_session(Job *job) {
     if (status == KF_OK) status = run_command(job);
     kf_kernel_close(job->kernel);
     kf_program_close(job->program);
+    kf_template_close(job->template);
     interrupted_session = NULL;
     kf_session_close(job->session);
     free(job->text_owned);

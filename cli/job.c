@@ -112,12 +112,42 @@ KfStatus job_text(Job *job, size_t *rest) {
     return bad ? KF_INPUT : KF_OK;
 }
 
-KfStatus job_open(Job *job) {
+KfStatus job_describe(Job *job) {
     job->problem.math = job->options->math;
     job->problem.round_each_op = job->options->round_each_op;
     job->problem.device = job->options->device;
-    KfStatus status = apply_params(job);
+    return apply_params(job);
+}
+
+KfStatus job_open(Job *job) {
+    KfStatus status = job_describe(job);
     if (status != KF_OK) return status;
     return job_told(job, kf_program_open(job->session, job->text, job->text_length, &job->problem,
                                          &job->program));
+}
+
+/* --- tuning */
+
+static KfStatus verify_bucket(Job *job) {
+    KfBucketEnd ends[2];
+    size_t count;
+    KfStatus status =
+        job_told(job, kf_verify_bucket(job->kernel, &job->options->tune, ends, &count));
+    for (size_t i = 0; i < count; i++) {
+        const KfBucketEnd *e = &ends[i];
+        printf(job->options->json
+                   ? "{\"shape\":\"%s\",\"time_us\":%g,\"ratio\":%.4f,\"low\":%.4f,"
+                     "\"high\":%.4f,\"best\":\"%s\"}\n"
+                   : "bucket     %s: %.4g us, %.3f (%.3f to %.3f) of the time of %s\n",
+               e->shape, e->time * 1e6, e->ratio, e->low, e->high, e->best);
+    }
+    return status;
+}
+
+KfStatus job_tune(Job *job) {
+    KfStatus status = job_told(job, kf_tune(job->program, &job->options->tune, &job->kernel));
+    if (job->kernel)
+        fputs(kf_kernel_report(job->kernel, job->options->json ? KF_JSON : KF_TEXT), stdout);
+    if (status == KF_OK && job->options->verify_bucket) status = verify_bucket(job);
+    return status;
 }

@@ -19,6 +19,7 @@ typedef struct Job {
     const char *text;
     size_t text_length;
     char *text_owned;
+    KfTemplate *template;
     KfProgram *program;
     KfKernel *kernel;
 } Job;
@@ -35,9 +36,15 @@ KfStatus job_text(Job *job, size_t *rest);
 KfTensor *job_input(Job *job, const char *name);
 /* What --shape, --dtype and --out-dtype say. */
 void job_shapes(Job *job);
+/* The rest of the problem: math, device, params. */
+KfStatus job_describe(Job *job);
 KfStatus job_open(Job *job);
+/* Tunes the program that is open and prints the report. */
+KfStatus job_tune(Job *job);
 /* `kfuse run`: on NumPy files. */
 KfStatus job_run(Job *job);
+/* `kfuse tune`: a kernel file of the user's own. */
+KfStatus job_tune_file(Job *job);
 /* `kfuse warm`: a file of command lines into the store. */
 KfStatus job_warm(Job *job);
 

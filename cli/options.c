@@ -168,6 +168,43 @@ static bool take_budget(Parse *p, char *v) {
     p->options->tune.budget = value;
     return true;
 }
+static bool take_reference(Parse *p, char *v) {
+    return add_named(p, p->options->references, &p->options->reference_count, split(v));
+}
+static bool tolerance(Parse *p, const char *option, const char *text, double *value) {
+    char *end;
+    *value = strtod(text, &end);
+    if (*end || end == text || !(*value >= 0) || isinf(*value))
+        return wrong(p, "%s takes a number from 0 on, not '%s'", option, text);
+    return p->options->has_tolerance = true;
+}
+static bool take_rtol(Parse *p, char *v) {
+    return tolerance(p, "--rtol", v, &p->options->rtol);
+}
+static bool take_atol(Parse *p, char *v) {
+    return tolerance(p, "--atol", v, &p->options->atol);
+}
+static bool add_line(Parse *p, const char *kind, const char *text) {
+    if (p->options->line_count == OPTION_NAMED) return wrong(p, "too many --%s%s", kind, "");
+    if (strchr(text, '\n')) return wrong(p, "--%s takes one line%s", kind, "");
+    p->options->lines[p->options->line_count++] = (Named){kind, text};
+    return true;
+}
+/* A line of a kernel's header. */
+#define LINE(kind)                                    \
+    static bool take_line_##kind(Parse *p, char *v) { \
+        return add_line(p, #kind, v);                 \
+    }
+LINE(kernel)
+LINE(computes)
+LINE(input)
+LINE(output)
+LINE(args)
+LINE(knob)
+LINE(require)
+LINE(prefer)
+LINE(launch)
+LINE(workspace)
 static bool take_point(Parse *p, char *v) {
     p->options->tune.point = v;
     return true;
@@ -232,6 +269,23 @@ static const Option table[] = {
     {"--no-tune", NULL, "a stored point of this bucket, or the analytic default: no search",
      take_no_tune},
     {"--point", "KNOB=V,…", "only this candidate: VEC=4,BLOCK=256", take_point},
+    {"--reference", "NAME=FILE", "tune: what an output should be, where no computes line says it",
+     take_reference},
+    {"--rtol", "R", "tune: |out - reference| <= A + R * |reference| (default: by type)", take_rtol},
+    {"--atol", "A", "tune: likewise", take_atol},
+    {"--kernel", "NAME", "tune: a line of the kernel's header; in place of the file's",
+     take_line_kernel},
+    {"--computes", "PROGRAM", "tune: likewise: y = x * 2", take_line_computes},
+    {"--args", "NAMES", "tune: likewise: x y n", take_line_args},
+    {"--workspace", "BYTES", "tune: likewise: rows * 4", take_line_workspace},
+    {"--input", "TENSOR", "tune: 'x[n] : f32 f16', in place of the file's of that name, or more",
+     take_line_input},
+    {"--output", "TENSOR", "tune: 'y[n] : like x', likewise", take_line_output},
+    {"--knob", "KNOB", "tune: '__VEC__ 1 2 4', likewise", take_line_knob},
+    {"--launch", "LAUNCH",
+     "tune: '[ENTRY] grid = ceildiv(n, __BLOCK__) block = __BLOCK__', likewise", take_line_launch},
+    {"--require", "CONDITION", "tune: one condition more: 'n % __VEC__ == 0'", take_line_require},
+    {"--prefer", "CONDITION", "tune: likewise, of what is worth a try", take_line_prefer},
     {"--ast", NULL, "dump: the syntax tree", take_ast},
     {"--ir", NULL, "dump: values in SSA form", take_ir},
     {"--plan", NULL, "dump: the fused loop nest", take_plan},
@@ -247,7 +301,8 @@ static const Option table[] = {
 
 enum { TABLE = sizeof table / sizeof *table };
 
-static const char *const commands[] = {"", "run", "dump", "ops", "devices", "cache", "warm", NULL};
+static const char *const commands[] = {"",      "run",  "dump", "ops", "devices",
+                                       "cache", "warm", "tune", NULL};
 
 void options_help(bool all) {
     fputs(
@@ -258,6 +313,9 @@ void options_help(bool all) {
         "  kfuse dump --cuda EXPR --shape DIMS     a stage as text: --ast --ir --plan --cuda --c\n"
         "  kfuse ops [NAME] | ops --check FILE     the functions an expression may use; test your "
         "own\n"
+        "  kfuse tune FILE.cu --shape DIMS         a kernel of your own, by its //! header or "
+        "--knob "
+        "--launch …\n"
         "  kfuse warm FILE                         tune what its lines say: EXPR --shape DIMS "
         "[options]\n"
         "  kfuse devices | cache ls|show|clear|path\n\n",

@@ -11,7 +11,8 @@ typedef enum Command {
     COMMAND_OPS,
     COMMAND_DEVICES,
     COMMAND_CACHE,
-    COMMAND_WARM
+    COMMAND_WARM,
+    COMMAND_TEMPLATE
 } Command;
 
 enum { OPTION_WORDS = 600, OPTION_NAMED = 300 };
@@ -27,6 +28,12 @@ typedef struct Options {
     size_t word_count;
     Named shapes[OPTION_NAMED], dtypes[OPTION_NAMED], params[OPTION_NAMED], outputs[OPTION_NAMED];
     size_t shape_count, dtype_count, param_count, output_count;
+    Named references[OPTION_NAMED];
+    size_t reference_count;
+    Named lines[OPTION_NAMED]; /* of a kernel's header: its kind and what it says */
+    size_t line_count;
+    bool has_tolerance;
+    double rtol, atol;
     const char *ops[OPTION_NAMED]; /* --ops FILE, or `ops --check FILE` in `check` */
     size_t ops_count;
     const char *file, *device, *out_dtype, *check;

@@ -30,19 +30,12 @@ static const Template *parse_embedded(Arena *arena, const Embed *file, const cha
 
 const Library *library_open(Arena *arena, const char *language, const Registry *registry) {
     Library *library = arena_new(arena, Library);
-    *library = (Library){.language = language, .registry = registry, .generates = true};
+    *library = (Library){.language = language, .registry = registry};
     for (const Embed *file = registry_texts; file->path; file++) {
         if (!is_template(file->path, language)) continue;
         const Template *template = parse_embedded(arena, file, language);
         if (template->computes) array_push(arena, &library->templates, template);
     }
-    return library;
-}
-
-const Library *library_of(Arena *arena, const Template *template, const Registry *registry) {
-    Library *library = arena_new(arena, Library);
-    *library = (Library){.language = template->language, .registry = registry};
-    array_push(arena, &library->templates, template);
     return library;
 }
 
@@ -54,17 +47,27 @@ static void add_generated(Arena *arena, Kernels *kernels, const Library *library
     array_push(arena, &kernels->list, kernel);
 }
 
+static void add_template(Arena *arena, Kernels *kernels, const Template *template,
+                         const Match *match) {
+    if (!match) return;
+    Kernel kernel = {template->name, specialise(arena, template, match_types(match)), NULL, match};
+    array_push(arena, &kernels->list, kernel);
+}
+
 Kernels kernels_find(Arena *arena, const Library *library, const Ir *ir) {
     Kernels kernels = {0};
-    if (library->generates) add_generated(arena, &kernels, library, ir);
+    add_generated(arena, &kernels, library, ir);
     for (uint32_t i = 0; i < library->templates.count; i++) {
         const Template *template = library->templates.data[i];
-        const Match *match = match_template(arena, template, library->registry, ir);
-        if (!match) continue;
-        Kernel kernel = {template->name, specialise(arena, template, match_types(match)), NULL,
-                         match};
-        array_push(arena, &kernels.list, kernel);
+        add_template(arena, &kernels, template,
+                     match_template(arena, template, library->registry, ir));
     }
+    return kernels;
+}
+
+Kernels kernels_of(Arena *arena, const Template *template, const Ir *ir) {
+    Kernels kernels = {0};
+    add_template(arena, &kernels, template, match_itself(arena, template, ir));
     return kernels;
 }
 

@@ -16,22 +16,20 @@ typedef struct Kernels {
     ARRAY(Kernel) list;
 } Kernels;
 
-/* Where kernels come from. */
+/* Where kernels come from, besides the generator. */
 typedef struct Library {
     const char *language; /* "cuda" or "c" */
     const Registry *registry;
-    bool generates;
     ARRAY(const Template *) templates;
 } Library;
 
 /* The generator and the built-in templates of a language. */
 const Library *library_open(Arena *arena, const char *language, const Registry *registry);
-/* One template alone, a user's. */
-const Library *library_of(Arena *arena, const Template *template, const Registry *registry);
-
 /* Every way to compute `ir`, which is one group: simplified, calls inlined. The generated kernel
  * comes first. None: no kernel covers it. */
 Kernels kernels_find(Arena *arena, const Library *library, const Ir *ir);
+/* The template as the kernel of its own program (match_itself); none where it does not fit. */
+Kernels kernels_of(Arena *arena, const Template *template, const Ir *ir);
 /* The kernel's names at the shape of `ir`, the same program at any extents; NULL where it does not
  * fit. */
 const Bound *kernel_bound(Arena *arena, const Kernel *kernel, const Ir *ir);

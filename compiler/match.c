@@ -314,6 +314,39 @@ const Match *match_template(Arena *arena, const Template *template, const Regist
     return NULL;
 }
 
+/* --- the template's own program */
+
+static bool own_inputs(const Template *template, const Ir *ir, uint32_t *order) {
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < template->inputs.count; i++)
+        for (uint32_t k = 0; k < ir->inputs.count; k++)
+            if (strcmp(template->inputs.data[i].name, ir->inputs.data[k].name) == 0)
+                order[i] = k, found++;
+    return found == template->inputs.count;
+}
+
+static void own_params(Arena *arena, Match *match, const Ir *ir) {
+    for (uint32_t i = 0; i < ir->params.count; i++) {
+        BoundScalar scalar = {
+            ir->params.data[i].name, ir->compute, {.real = ir->params.data[i].value}};
+        array_push(arena, &match->params, scalar);
+    }
+}
+
+const Match *match_itself(Arena *arena, const Template *template, const Ir *ir) {
+    Match *match = arena_new(arena, Match);
+    Sizes sizes = {.arena = arena};
+    uint32_t *order = arena_array(arena, uint32_t, template->inputs.count + 1);
+    *match = (Match){.template = template, .inputs = order};
+    if (!own_inputs(template, ir, order) || !find_types(arena, match, ir) ||
+        !bind_inputs(&sizes, template, ir, order) ||
+        !(match->outputs = output_order(arena, template, ir)) ||
+        !bind_outputs(&sizes, template, ir, match->outputs) || !find_output_types(match, ir))
+        return NULL;
+    own_params(arena, match, ir);
+    return match;
+}
+
 /* --- at a shape */
 
 static void add_tensor(Arena *arena, Bound *bound, const TemplateTensor *tensor, const Type *type,

@@ -15,6 +15,10 @@ typedef struct Match Match;
  * types, or where an array is not dense in row-major order. */
 const Match *match_template(Arena *arena, const Template *template, const Registry *registry,
                             const Ir *ir);
+/* The match of a program that was made from the template itself, with inputs and outputs by its
+ * names: nothing is compared, and it need not compute anything. NULL where types or shapes do not
+ * fit. */
+const Match *match_itself(Arena *arena, const Template *template, const Ir *ir);
 /* The template's names at another shape of the same program; NULL if the shape does not fit. Sizes
  * are what the template calls them, and bytes_x the size of an element of x. */
 const Bound *match_bound(Arena *arena, const Match *match, const Ir *ir);

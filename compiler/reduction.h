@@ -220,13 +220,14 @@ KF_FN KfReal sum_error(const Sum *sum) {
     return sum_growth(sum->count - 1) * KF_ROUNDING * sum->size;
 }
 
-/* Division by a power of two is exact however it is done. */
+/* Division by a power of two is exact however it is done. By any other it is rounded, and who then adds
+ * the mean of what is left sums fractions, however exact the first sum was. */
 KF_FN Interval sum_mean(const Sum *sum) {
     KfReal n = (KfReal)sum->count, error;
+    int halves = (sum->count & (sum->count - 1)) == 0;
     if (sum->count == 0) return interval_nan();
-    error = sum_error(sum) / n;
-    if (error != 0 || (sum->count & (sum->count - 1)) != 0)
-        error += 2 * KF_ROUNDING * KF_R(fabs)(sum->v) / n;
+    error = (halves ? sum_error(sum) : sum_growth(sum->count) * KF_ROUNDING * sum->size) / n;
+    if (error != 0 || !halves) error += 2 * KF_ROUNDING * KF_R(fabs)(sum->v) / n;
     return sum_bounded(sum, sum->lo / n, sum->v / n, sum->hi / n, error);
 }
 

@@ -4,8 +4,10 @@
 #define KF_REACH_H
 
 #include "registry/space.h"
+#include "registry/template.h"
 
-/* An error for a key inside a longer word, a warning for one inside a string. */
+/* An error for a key inside a longer word or a string of asm, a warning for one inside another
+ * string. */
 void reach_check(const Source *source, const Space *space, Diags *diags);
 
 #endif

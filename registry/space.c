@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,14 +86,18 @@ Point space_fallback(const Space *space) {
 
 /* --- Allowed points */
 
+static bool holds(const Space *space, const Constraint *constraint, const Point *point,
+                  Bindings bindings) {
+    int64_t value;
+    const char *why;
+    return space_eval(space, point, bindings, constraint->ast, constraint->value, &value, &why) &&
+           value != 0;
+}
+
 bool space_allows(const Space *space, const Point *point, Bindings bindings, bool sensible) {
     for (uint32_t i = 0; i < space->constraints.count; i++) {
         const Constraint *constraint = &space->constraints.data[i];
-        int64_t value;
-        const char *why;
-        if (!constraint->hard && !sensible) continue;
-        if (!space_eval(space, point, bindings, constraint->ast, constraint->value, &value, &why) ||
-            !value)
+        if ((constraint->hard || sensible) && !holds(space, constraint, point, bindings))
             return false;
     }
     return true;
@@ -114,21 +119,113 @@ static uint64_t pick(uint64_t part, uint64_t parts, uint64_t size, uint64_t seed
     return begin + mix(seed, part) % (width + (part < rest));
 }
 
+typedef struct Found {
+    ARRAY(uint64_t) list;
+} Found;
+
+/* A walk over knob after knob: a constraint cuts the walk off at the last knob that it reads. */
+typedef struct Walk {
+    const Space *space;
+    Bindings bindings;
+    Arena *arena;
+    uint32_t last[SPACE_CONSTRAINTS]; /* per constraint; SPACE_KNOBS: left out */
+    Point point;
+    Found found;
+} Walk;
+
+/* The last knob that a constraint reads; the first, if none. */
+static uint32_t last_knob(const Space *space, const Constraint *constraint) {
+    uint32_t last = 0;
+    for (Node node = 1; node <= constraint->value; node++) {
+        const AstNode *n = &constraint->ast->nodes.data[node];
+        uint32_t knob = n->kind == AST_NAME ? find_knob(space, n->name) : 0;
+        if (knob < space->knob_count && knob > last) last = knob;
+    }
+    return last;
+}
+
+static bool may_go_on(const Walk *w, uint32_t knob) {
+    for (uint32_t i = 0; i < w->space->constraints.count; i++)
+        if (w->last[i] == knob &&
+            !holds(w->space, &w->space->constraints.data[i], &w->point, w->bindings))
+            return false;
+    return true;
+}
+
+static void walk(Walk *w, uint32_t knob, uint64_t index) {
+    if (knob == w->space->knob_count) {
+        array_push(w->arena, &w->found.list, index);
+        return;
+    }
+    const Knob *k = &w->space->knobs[knob];
+    for (uint32_t v = 0; v < k->count; v++) {
+        w->point.value[knob] = k->values[v];
+        if (may_go_on(w, knob)) walk(w, knob + 1, index * k->count + v);
+    }
+}
+
+static Found walk_all(const Space *space, Bindings bindings, bool sensible, Arena *arena) {
+    Walk w = {.space = space, .bindings = bindings, .arena = arena};
+    for (uint32_t i = 0; i < space->constraints.count; i++) {
+        const Constraint *constraint = &space->constraints.data[i];
+        w.last[i] =
+            constraint->hard || sensible ? last_knob(space, constraint) : (uint32_t)SPACE_KNOBS;
+    }
+    if (space->knob_count > 0 || space_allows(space, &w.point, bindings, sensible)) walk(&w, 0, 0);
+    return w.found;
+}
+
+static Found sample_all(const Space *space, Bindings bindings, bool sensible, Arena *arena,
+                        uint64_t seed) {
+    Found found = {0};
+    for (uint64_t i = 0; i < SPACE_PROBES; i++) {
+        uint64_t index = pick(i, SPACE_PROBES, space_size(space), seed);
+        Point point = space_point(space, index);
+        if (space_allows(space, &point, bindings, sensible)) array_push(arena, &found.list, index);
+    }
+    return found;
+}
+
 uint32_t space_allowed(const Space *space, Bindings bindings, bool sensible, Arena *arena,
                        uint32_t limit, uint64_t seed, uint64_t **indices) {
-    enum { PROBES = 1 << 20 };
-    uint64_t size = space_size(space), probes = size < PROBES ? size : PROBES;
-    ARRAY(uint64_t) found = {0};
-    for (uint64_t i = 0; i < probes; i++) {
-        uint64_t index = pick(i, probes, size, seed);
-        Point point = space_point(space, index);
-        if (space_allows(space, &point, bindings, sensible)) array_push(arena, &found, index);
-    }
-    uint32_t count = found.count < limit ? found.count : limit;
+    bool all = space_size(space) <= SPACE_PROBES && space->constraints.count <= SPACE_CONSTRAINTS;
+    Found found = all ? walk_all(space, bindings, sensible, arena)
+                      : sample_all(space, bindings, sensible, arena, seed);
+    uint32_t count = found.list.count < limit ? found.list.count : limit;
     for (uint32_t i = 0; i < count; i++)
-        found.data[i] = found.data[pick(i, count, found.count, seed)];
-    *indices = found.data;
+        found.list.data[i] = found.list.data[pick(i, count, found.list.count, seed)];
+    *indices = found.list.data;
     return count;
+}
+
+/* Octaves between two points; of values around 0, units. */
+static double distance(const Space *space, const Point *a, const Point *b) {
+    double sum = 0;
+    for (uint32_t i = 0; i < space->knob_count; i++) {
+        double x = (double)a->value[i], y = (double)b->value[i];
+        sum += x > 0 && y > 0 ? fabs(log2(x / y)) : fabs(x - y);
+    }
+    return sum;
+}
+
+static bool nearest(const Space *space, Bindings bindings, bool sensible, Point *point) {
+    Point fallback = space_fallback(space);
+    uint64_t *indices;
+    double least = INFINITY;
+    if (space_allows(space, &fallback, bindings, sensible)) return *point = fallback, true;
+    Arena *arena = arena_open();
+    uint32_t count = space_allowed(space, bindings, sensible, arena, UINT32_MAX, 0, &indices);
+    for (uint32_t i = 0; i < count; i++) {
+        Point other = space_point(space, indices[i]);
+        double d = distance(space, &other, &fallback);
+        if (d < least) least = d, *point = other;
+    }
+    arena_close(arena);
+    return count > 0;
+}
+
+bool space_default(const Space *space, Bindings bindings, Point *point) {
+    return nearest(space, bindings, true, point) || nearest(space, bindings, false, point);
 }
 
 /* --- Points as text */

@@ -7,7 +7,13 @@
 
 #include "grammar/ast.h"
 
-enum { SPACE_KNOBS = 16, SPACE_VALUES = 64, SPACE_NODES = 1024 /* of one expression */ };
+enum {
+    SPACE_KNOBS = 16,
+    SPACE_VALUES = 64,
+    SPACE_CONSTRAINTS = 64,
+    SPACE_NODES = 1024, /* of one expression */
+    SPACE_PROBES = 1 << 20,
+};
 
 typedef struct Knob {
     const char *key;   /* "__VEC__" */
@@ -69,10 +75,15 @@ Point space_point(const Space *space, uint64_t index);
 uint64_t space_index(const Space *space, const Point *point);
 Point space_fallback(const Space *space);
 /* Indices of allowed points in order, at most `limit` of them: one from each of as many equal
- * parts, by `seed`. A product of more than 2^20 points is itself sampled so. Returns their
+ * parts, by `seed`. A product of more than SPACE_PROBES points is itself sampled so. Returns their
  * number. */
 uint32_t space_allowed(const Space *space, Bindings bindings, bool sensible, Arena *arena,
                        uint32_t limit, uint64_t seed, uint64_t **indices);
+
+/* The analytic default for these sizes: the fallback where it is sensible, else the sensible point
+ * nearest to it, counting octaves over all knobs; where nothing is sensible, the same among what is
+ * legal. False if nothing is. */
+bool space_default(const Space *space, Bindings bindings, Point *point);
 
 /* "VEC=4 BLOCK=256" with `separator` between. */
 void point_print(Text *out, const Space *space, const Point *point, const char *separator);

@@ -27,20 +27,24 @@ typedef struct Reader {
     ARRAY(Binding) names; /* what expressions may read besides knobs */
 } Reader;
 
-#define complain(reader, span, hint, ...) \
-    diag_error((reader)->diags, (reader)->source, span, hint, __VA_ARGS__)
+/* Of a place in a line, or of the file as a whole. */
+#define complain(reader, line, span, hint, ...) \
+    diag_error((reader)->diags, (line)->ast->source, span, hint, __VA_ARGS__)
+#define complain_of_file(reader, ...) \
+    diag_error((reader)->diags, (reader)->source, ((Span){0, 0}), NULL, __VA_ARGS__)
 
 /* --- Lines */
 
-/* Moves *offset behind the line there; the part behind "//!", or an empty span. */
-static Span next_line(const Source *source, uint32_t *offset) {
+/* Moves *offset behind the line there; the part that says something, or an empty span: what stands
+ * behind "//!" in a template, the whole line where a text has nothing but `bare` lines. */
+static Span next_line(const Source *source, bool bare, uint32_t *offset) {
     const char *text = source->text + *offset;
     const char *end = memchr(text, '\n', source->length - *offset);
     uint32_t begin = *offset, stop = end ? (uint32_t)(end - source->text) : source->length;
     *offset = end ? stop + 1 : stop;
     while (begin < stop && strchr(" \t", source->text[begin])) begin++;
-    bool header = stop - begin >= 3 && !memcmp(source->text + begin, "//!", 3);
-    begin = header ? begin + 3 : stop;
+    if (!bare)
+        begin = stop - begin >= 3 && !memcmp(source->text + begin, "//!", 3) ? begin + 3 : stop;
     while (begin < stop && strchr(" \t\r", source->text[begin])) begin++;
     return (Span){begin, stop};
 }
@@ -61,26 +65,74 @@ static Span find_word(const Source *source, Span line, const char *word) {
     return line;
 }
 
-static void read_lines(Reader *reader) {
-    for (uint32_t offset = 0; offset < reader->source->length;) {
-        Span span = next_line(reader->source, &offset);
-        if (span.begin == span.end || reader->source->text[span.begin] == '#') continue;
-        const Ast *ast = parse_directive(reader->arena, reader->source, span, reader->diags);
-        if (!ast) return;
+static bool read_lines(Reader *reader, const Source *source, bool bare) {
+    for (uint32_t offset = 0; offset < source->length;) {
+        Span span = next_line(source, bare, &offset);
+        if (span.begin == span.end || source->text[span.begin] == '#') continue;
+        const Ast *ast = parse_directive(reader->arena, source, span, reader->diags);
+        if (!ast) return false;
         Line line = {span, ast, ast->directive};
         array_push(reader->arena, &reader->lines, line);
     }
+    return true;
+}
+
+bool template_has_header(const Source *source) {
+    for (uint32_t offset = 0; offset < source->length;) {
+        Span span = next_line(source, false, &offset);
+        if (span.begin < span.end) return true;
+    }
+    return false;
+}
+
+/* What a line is about, besides its kind: the knob, the tensor, the entry. NULL: the kernel's. */
+static const char *subject(const Line *line, const char *kernel) {
+    switch (line->said->kind) {
+    case DIRECTIVE_KNOB:
+    case DIRECTIVE_INPUT:
+    case DIRECTIVE_OUTPUT: return line->said->name;
+    case DIRECTIVE_LAUNCH: return line->said->name ? line->said->name : kernel;
+    default: return "";
+    }
+}
+
+static bool replaces(const Line *option, const Line *line, const char *kernel) {
+    if (option->said->kind != line->said->kind || option->said->kind == DIRECTIVE_REQUIRE ||
+        option->said->kind == DIRECTIVE_PREFER)
+        return false;
+    return !strcmp(subject(option, kernel), subject(line, kernel));
+}
+
+/* The options stand behind the file's lines; those of the file that they replace go. */
+static void replace_lines(Reader *reader, uint32_t options) {
+    const Line *lines = reader->lines.data;
+    const char *kernel = "";
+    uint32_t kept = 0, count = reader->lines.count;
+    for (uint32_t i = 0; i < count; i++)
+        if (lines[i].said->kind == DIRECTIVE_KERNEL) kernel = lines[i].said->name;
+    for (uint32_t i = 0; i < count; i++) {
+        bool gone = false;
+        for (uint32_t o = options; i < options && o < count && !gone; o++)
+            gone = replaces(&lines[o], &lines[i], kernel);
+        if (!gone) reader->lines.data[kept++] = lines[i];
+    }
+    reader->lines.count = kept;
 }
 
 /* The text without its knob lines: a value more must not shift what is stored about the others. */
-static uint64_t hash_text(const Source *source) {
-    Text text = {0};
+static void add_hashed(Text *text, const Source *source, bool bare) {
     for (uint32_t offset = 0, begin; begin = offset, offset < source->length;) {
-        Span span = next_line(source, &offset);
+        Span span = next_line(source, bare, &offset);
         bool knob = span.end - span.begin > 4 && !memcmp(source->text + span.begin, "knob", 4) &&
                     !is_name_byte(source->text[span.begin + 4]);
-        if (!knob) text_add_bytes(&text, source->text + begin, offset - begin);
+        if (!knob) text_add_bytes(text, source->text + begin, offset - begin);
     }
+}
+
+static uint64_t hash_text(const Source *source, const Source *options) {
+    Text text = {0};
+    add_hashed(&text, source, false);
+    if (options) add_hashed(&text, options, true);
     uint64_t hash = XXH3_64bits(text_string(&text), text.length);
     text_free(&text);
     return hash;
@@ -110,7 +162,7 @@ static void read_dims(Reader *reader, const Line *line, TemplateTensor *tensor) 
     for (uint32_t i = 0; i < line->said->words.count; i++) {
         const char *dim = line->said->words.data[i];
         if (tensor->rank == TENSOR_RANK) {
-            complain(reader, line->said->mark, NULL, "'%s' has more than %d dimensions",
+            complain(reader, line, line->said->mark, NULL, "'%s' has more than %d dimensions",
                      tensor->name, TENSOR_RANK);
             return;
         }
@@ -121,15 +173,15 @@ static void read_dims(Reader *reader, const Line *line, TemplateTensor *tensor) 
 
 static void add_type(Reader *reader, const Line *line, TemplateTensor *tensor, const char *word) {
     DType type;
-    Span span = find_word(reader->source, line->span, word);
+    Span span = find_word(line->ast->source, line->span, word);
     if (!dtype_find(word, &type)) {
         const char *hint = arena_printf(reader->arena, "types are %s", dtype_names());
-        complain(reader, span, hint, "unknown type '%s'", word);
+        complain(reader, line, span, hint, "unknown type '%s'", word);
         return;
     }
     for (uint32_t i = 0; i < tensor->type_count; i++) {
         if (tensor->types[i] != type) continue;
-        complain(reader, span, NULL, "'%s' stands twice among the types of '%s'", word,
+        complain(reader, line, span, NULL, "'%s' stands twice among the types of '%s'", word,
                  tensor->name);
         return;
     }
@@ -147,15 +199,17 @@ static void read_types(Reader *reader, const Line *line, TemplateTensor *tensor)
     if (like)
         tensor->like = like->like ? like->like : like->name;
     else
-        complain(reader, find_word(reader->source, line->span, count == 2 ? words[1] : "like"),
-                 NULL, "'like' wants the name of an input above");
+        complain(reader, line,
+                 find_word(line->ast->source, line->span, count == 2 ? words[1] : "like"), NULL,
+                 "'like' wants the name of an input above");
 }
 
 static void read_tensor(Reader *reader, const Line *line) {
     Template *template = reader->template;
-    TemplateTensor tensor = {.name = line->said->name};
+    TemplateTensor tensor = {
+        .name = line->said->name, .said = line->ast->source, .mark = line->said->mark};
     if (find_tensor(template, tensor.name))
-        complain(reader, line->said->mark, NULL, "two tensors are called '%s'", tensor.name);
+        complain(reader, line, line->said->mark, NULL, "two tensors are called '%s'", tensor.name);
     add_name(reader, arena_printf(reader->arena, "bytes_%s", tensor.name));
     read_dims(reader, line, &tensor);
     read_types(reader, line, &tensor);
@@ -180,13 +234,15 @@ static bool is_bound(const Ast *ast, const char *name) {
 }
 
 /* A value of the program has to be an input, a param or bound; `all` may be an axis. */
-static void check_reads(Reader *reader, const Ast *ast, const Statement *statement) {
+static void check_reads(Reader *reader, const Line *line, const Statement *statement) {
+    const Ast *ast = line->ast;
     for (Node at = statement->first; at <= statement->value; at++) {
         const AstNode *node = &ast->nodes.data[at];
         if (node->kind != AST_NAME || find_input(reader->template, node->name)) continue;
         if (is_bound(ast, node->name) || find_binding(ast, STATEMENT_PARAM, node->name)) continue;
         if (strcmp(node->name, "all"))
-            complain(reader, node->mark, NULL, "'%s' is no input of this template", node->name);
+            complain(reader, line, node->mark, NULL, "'%s' is no input of this template",
+                     node->name);
     }
 }
 
@@ -195,11 +251,11 @@ static void read_computes(Reader *reader, const Line *line) {
     reader->template->computes = ast;
     for (uint32_t i = 0; i < ast->statements.count; i++)
         if (ast->statements.data[i].kind != STATEMENT_DEFINE)
-            check_reads(reader, ast, &ast->statements.data[i]);
+            check_reads(reader, line, &ast->statements.data[i]);
     for (uint32_t i = 0; i < reader->template->outputs.count; i++) {
         const char *name = reader->template->outputs.data[i].name;
         if (!is_bound(ast, name))
-            complain(reader, line->span, NULL, "nothing here is called '%s' as the output is",
+            complain(reader, line, line->span, NULL, "nothing here is called '%s' as the output is",
                      name);
     }
 }
@@ -215,14 +271,15 @@ static void read_knob(Reader *reader, const Line *line) {
     const char *key = said->name;
     size_t length = strlen(key);
     if (length < 5 || memcmp(key, "__", 2) || memcmp(key + length - 2, "__", 2))
-        complain(reader, said->mark, NULL, "a knob's name has the form __NAME__");
+        complain(reader, line, said->mark, NULL, "a knob's name has the form __NAME__");
     else if (reader->template->space.knob_count == SPACE_KNOBS)
-        complain(reader, said->mark, NULL, "more than %d knobs", SPACE_KNOBS);
+        complain(reader, line, said->mark, NULL, "more than %d knobs", SPACE_KNOBS);
     else if (said->values.count > SPACE_VALUES)
-        complain(reader, said->mark, NULL, "more than %d values", SPACE_VALUES);
+        complain(reader, line, said->mark, NULL, "more than %d values", SPACE_VALUES);
     else if (!space_add_knob(&reader->template->space, key, said->values.data, said->values.count,
                              said->values.data[0]))
-        complain(reader, said->mark, NULL, "the knob, or one of its values, stands here twice");
+        complain(reader, line, said->mark, NULL,
+                 "the knob, or one of its values, stands here twice");
 }
 
 /* With an oracle, every argument is something that the header explains. */
@@ -243,7 +300,7 @@ static bool has_word(const Directive *said, const char *word) {
 
 static void check_passed(Reader *reader, const Line *line, const char *tensor) {
     if (!has_word(line->said, tensor))
-        complain(reader, line->span, NULL, "the tensor '%s' is not passed", tensor);
+        complain(reader, line, line->span, NULL, "the tensor '%s' is not passed", tensor);
 }
 
 static void read_args(Reader *reader, const Line *line) {
@@ -251,7 +308,7 @@ static void read_args(Reader *reader, const Line *line) {
     for (uint32_t i = 0; i < line->said->words.count; i++) {
         const char *word = line->said->words.data[i];
         if (!is_explained(reader, word))
-            complain(reader, find_word(reader->source, line->span, word), NULL,
+            complain(reader, line, find_word(line->ast->source, line->span, word), NULL,
                      "'%s' is no tensor, size or param of this template", word);
         if (!find_tensor(template, word)) add_name(reader, word);
         array_push(reader->arena, &template->args, word);
@@ -297,7 +354,7 @@ static void read_twin(Reader *reader, const Line *line, const DirectiveField *fi
     if (field->count == 1 && node->kind == AST_NAME)
         launch->twin = node->name;
     else
-        complain(reader, field->mark, "twin = NAME", "a twin is the name of an entry");
+        complain(reader, line, field->mark, "twin = NAME", "a twin is the name of an entry");
 }
 
 static void read_field(Reader *reader, const Line *line, const DirectiveField *field,
@@ -307,10 +364,10 @@ static void read_field(Reader *reader, const Line *line, const DirectiveField *f
     if (!strcmp(field->name, "twin"))
         read_twin(reader, line, field, launch);
     else if (!values)
-        complain(reader, field->mark, "grid, block, cluster, shared or twin",
+        complain(reader, line, field->mark, "grid, block, cluster, shared or twin",
                  "a launch has no field '%s'", field->name);
     else if (values[0] || field->count > room)
-        complain(reader, field->mark, NULL, "'%s' takes %s", field->name,
+        complain(reader, line, field->mark, NULL, "'%s' takes %s", field->name,
                  values[0] ? "one place in a launch" : "one value");
     else
         for (uint32_t i = 0; i < field->count; i++) {
@@ -353,65 +410,67 @@ static void read_kind(Reader *reader, const struct Kind *kind) {
         const Line *line = &reader->lines.data[i];
         if (line->said->kind != kind->kind) continue;
         if (count++ && kind->once)
-            complain(reader, line->span, NULL, "the header has such a line already");
+            complain(reader, line, line->span, NULL, "the header has such a line already");
         else
             kind->read(reader, line);
     }
-    if (!count && kind->missing) complain(reader, ((Span){0, 0}), NULL, "%s", kind->missing);
+    if (!count && kind->missing) complain_of_file(reader, "%s", kind->missing);
 }
 
-const Template *template_parse(Arena *arena, const Source *source, const char *language,
-                               Diags *diags) {
+const Template *template_parse_with(Arena *arena, const Source *source, const Source *options,
+                                    const char *language, Diags *diags) {
     Template *template = arena_new(arena, Template);
     Reader reader = {.arena = arena, .diags = diags, .source = source, .template = template};
     uint32_t errors = diags->errors;
     template->source = source;
     template->language = language;
     template->space.arena = arena;
-    template->hash = hash_text(source);
+    template->hash = hash_text(source, options);
     add_name(&reader, "sms");
     add_name(&reader, "cpus");
-    read_lines(&reader);
-    if (diags->errors > errors) return NULL;
+    if (!read_lines(&reader, source, false)) return NULL;
+    uint32_t lines = reader.lines.count;
+    if (options && !read_lines(&reader, options, true)) return NULL;
+    replace_lines(&reader, lines);
+    if (reader.lines.count == 0) {
+        complain_of_file(&reader, "no header: kernel, output, args and launch lines are missing");
+        return NULL;
+    }
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) read_kind(&reader, &kinds[i]);
     reach_check(source, &template->space, diags);
     if (space_size(&template->space) == UINT64_MAX)
-        complain(&reader, ((Span){0, 0}), NULL, "the knobs have more than 2**64 points");
+        complain_of_file(&reader, "the knobs have more than 2**64 points");
     return diags->errors > errors ? NULL : template;
 }
 
-/* --- Instances */
-
-static void add_line_directive(Text *out, const char *name) {
-    text_add(out, "#line 1 \"");
-    for (; *name; name++) {
-        if (*name == '"' || *name == '\\') text_add(out, "\\");
-        text_add_bytes(out, *name == '\n' ? "?" : name, 1);
-    }
-    text_add(out, "\"\n");
+const Template *template_parse(Arena *arena, const Source *source, const char *language,
+                               Diags *diags) {
+    return template_parse_with(arena, source, NULL, language, diags);
 }
 
-void template_instantiate(Text *out, const Template *template, const Point *point,
-                          const char *suffix) {
-    static const char pasting[] = "#ifndef KF_CAT\n"
-                                  "#define KF_CAT_(a, b) a##b\n"
-                                  "#define KF_CAT(a, b) KF_CAT_(a, b)\n"
-                                  "#define KF_STR_(a) #a\n"
-                                  "#define KF_STR(a) KF_STR_(a)\n"
-                                  "#endif\n";
-    const Space *space = &template->space;
-    const Source *source = template->source;
-    for (uint32_t i = 0; i < space->knob_count; i++)
-        text_printf(out, "#define %s %lld\n", space->knobs[i].key, (long long)point->value[i]);
-    text_printf(out,
-                *suffix ? "#define KF_ENTRY(name) name##%s\n" : "#define KF_ENTRY(name) name\n",
-                suffix);
-    if (strstr(source->text, "KF_CAT") || strstr(source->text, "KF_STR")) text_add(out, pasting);
-    if (template->prologue) text_add(out, template->prologue);
-    add_line_directive(out, source->name);
-    text_add_bytes(out, source->text, source->length);
-    if (source->length && source->text[source->length - 1] != '\n') text_add(out, "\n");
-    for (uint32_t i = 0; i < space->knob_count; i++)
-        text_printf(out, "#undef %s\n", space->knobs[i].key);
-    text_add(out, "#undef KF_ENTRY\n");
+/* --- A space alone */
+
+static void read_space_line(Reader *reader, const Line *line) {
+    switch (line->said->kind) {
+    case DIRECTIVE_KNOB: read_knob(reader, line); return;
+    case DIRECTIVE_REQUIRE:
+    case DIRECTIVE_PREFER: read_constraint(reader, line); return;
+    default: complain(reader, line, line->span, NULL, "a space has knob, require and prefer lines");
+    }
+}
+
+const Space *template_space(Arena *arena, const Source *lines, Bindings sizes, Diags *diags) {
+    Template *template = arena_new(arena, Template);
+    Reader reader = {.arena = arena, .diags = diags, .source = lines, .template = template};
+    uint32_t errors = diags->errors;
+    template->space.arena = arena;
+    for (uint32_t i = 0; i < sizes.count; i++) add_name(&reader, sizes.list[i].name);
+    if (!read_lines(&reader, lines, true)) return NULL;
+    for (int knobs = 1; knobs >= 0; knobs--)
+        for (uint32_t i = 0; i < reader.lines.count; i++)
+            if ((reader.lines.data[i].said->kind == DIRECTIVE_KNOB) == knobs)
+                read_space_line(&reader, &reader.lines.data[i]);
+    if (space_size(&template->space) == UINT64_MAX)
+        complain_of_file(&reader, "the knobs have more than 2**64 points");
+    return diags->errors > errors ? NULL : &template->space;
 }

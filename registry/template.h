@@ -16,7 +16,9 @@ typedef struct TemplateTensor {
     uint32_t rank;
     DType types[DTYPE_COUNT]; /* allowed */
     uint32_t type_count;
-    const char *like; /* type like this input's; NULL otherwise */
+    const char *like;   /* type like this input's; NULL otherwise */
+    const Source *said; /* where its line stands */
+    Span mark;
 } TemplateTensor;
 
 /* One kernel of the template: expressions over sizes, knobs, `sms`, `cpus`. */
@@ -47,15 +49,29 @@ typedef struct Template {
  * file). Expressions may read knobs, sizes (dimensions, and args that are no tensors), bytes_x (the
  * element size of tensor x), `sms` and `cpus`. A knob's first value is its fallback. A `launch` line's fields are grid, block, cluster,
  * shared, and `twin = NAME`; without a name its entry is the kernel's. A tensor's types may be
- * `like NAME`. A knob's key inside a longer word, where no macro reaches, is an error; inside a
- * string, a warning. */
+ * `like NAME`. A knob's key inside a longer word or a string of asm, where no macro reaches, is an
+ * error; inside another string, a warning. */
 const Template *template_parse(Arena *arena, const Source *source, const char *language,
                                Diags *diags);
+/* With further lines, bare directives one a line: from the command line. One that is about the same
+ * knob, tensor or entry as a line of the file, or a kernel, args, computes or workspace, takes its
+ * place; others are added. */
+const Template *template_parse_with(Arena *arena, const Source *source, const Source *options,
+                                    const char *language, Diags *diags);
+/* Whether the text defines what its launches call: each entry's name stands in it, and in CUDA with C
+ * linkage, which launches find. False after a diagnostic. */
+bool template_check_entries(const Template *template, Diags *diags);
+/* Whether there is any //! line. */
+bool template_has_header(const Source *source);
+/* The space of bare knob, require and prefer lines, over knobs and `sizes`. NULL after a
+ * diagnostic. */
+const Space *template_space(Arena *arena, const Source *lines, Bindings sizes, Diags *diags);
 
 /* The compilable text of one point: `#define __VEC__ 4` lines, the prologue, the source behind a
  * #line, then
  * #undef lines, so that several points can share a translation unit. KF_ENTRY(name) is name with
- * `suffix`; KF_CAT(a, b) and KF_STR(a) paste and quote what macros stand for. */
+ * `suffix`, and so is the bare name where the text
+ * has no KF_ENTRY; KF_CAT(a, b) and KF_STR(a) paste and quote what macros stand for. */
 void template_instantiate(Text *out, const Template *template, const Point *point,
                           const char *suffix);
 

@@ -38,6 +38,7 @@ struct Bench {
     const char *path;
     double run_limit;
     int journal; /* -1: none */
+    int given;   /* the caller's data; -1: none */
     Text setup;
     Worker worker; /* pid 0: to be started */
     bool ready;    /* its data are prepared */
@@ -87,18 +88,20 @@ Bench *bench_open(const Device *device, int index, const DeviceIdentity *identit
                   const Ir *rounded, const BenchOptions *options, Why *why) {
     Arena *arena = arena_open();
     Bench *bench = arena_new(arena, Bench);
-    BenchSetup setup = {*identity, options->seed, options->run_limit, options->hot, 0};
+    BenchSetup setup = {*identity, options->seed, options->run_limit, options->hot, 0, NULL};
     bench->arena = arena;
     bench->device = device;
-    bench->worker.fd = bench->journal = -1;
+    bench->worker.fd = bench->journal = bench->given = -1;
     bench->run_limit = options->run_limit;
     snprintf(bench->index, sizeof bench->index, "%d", index);
     bench->path = worker_path(arena, why);
     bench_put_setup(&bench->setup, &setup, ir, rounded);
+    bool good = !options->given || (bench->given = given_share(options->given, ir, why)) >= 0;
+    given_put(&bench->setup, options->given, ir, bench->given);
     if (options->journal)
         bench->journal = open(options->journal, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-    if (bench->path && start(bench)) return bench;
-    if (bench->path) *why = bench->why;
+    if (good && bench->path && start(bench)) return bench;
+    if (good && bench->path) *why = bench->why;
     bench_close(bench);
     return NULL;
 }
@@ -108,6 +111,7 @@ void bench_close(Bench *bench) {
     if (!bench) return;
     wire_end(&bench->worker);
     if (bench->journal >= 0) close(bench->journal);
+    if (bench->given >= 0) close(bench->given);
     HASH_ITER(hh, bench->kept, kept, next) {
         HASH_DEL(bench->kept, kept);
         text_free(&kept->body);

@@ -6,12 +6,14 @@
 #define KF_BENCH_H
 
 #include "tuner/device.h"
+#include "tuner/given.h"
 
 typedef struct BenchOptions {
     uint64_t seed;
     bool hot;            /* one buffer set; else rotate past 4x the last-level cache */
     double run_limit;    /* seconds a candidate may take before it is killed */
     const char *journal; /* path of the append-only journal, or NULL */
+    const Given *given;  /* data of the caller's own, or NULL */
 } BenchOptions;
 
 typedef struct Binary {

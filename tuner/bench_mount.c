@@ -17,8 +17,8 @@ static size_t temporaries_size(const Run *run) {
     return size;
 }
 
-/* Fills the rows of `sets` sets, twice over. */
-static bool make_table(Rig *rig, Mounted *mounted, uint32_t sets) {
+/* Fills the rows of `sets` sets, twice over; `copies` of the temporaries take turns. */
+static bool make_table(Rig *rig, Mounted *mounted, uint32_t sets, uint32_t copies) {
     const Run *run = mounted->run;
     size_t width = rig->tensor_count + run->temporaries.count, slab = temporaries_size(run);
     Address *rows = calloc(sets * width + 1, sizeof *rows);
@@ -29,12 +29,13 @@ static bool make_table(Rig *rig, Mounted *mounted, uint32_t sets) {
     mounted->table = table;
     if (!rows || !table) return false;
     for (uint32_t set = 0; set < sets; set++) {
-        Address *row = rows + set * width, at = mounted->slab + (set - 1) * slab;
+        uint32_t copy = set % copies;
+        Address *row = rows + set * width, at = mounted->slab + (copy - 1) * slab;
         table[set] = table[set + sets] = row;
         for (uint32_t i = 0; i < rig->tensor_count; i++)
             row[i] = tensor_zero(&rig->tensors[i], rig_storage(rig, i, set));
         for (uint32_t i = 0; i < run->temporaries.count; i++) {
-            row[rig->tensor_count + i] = set ? at : mounted->temporaries[i].data;
+            row[rig->tensor_count + i] = copy ? at : mounted->temporaries[i].data;
             at += slab_size(run->temporaries.data[i]);
         }
     }
@@ -68,25 +69,29 @@ Outcome mount_run(Rig *rig, Mounted *mounted, const Run *run, const Binary *bina
     *mounted = (Mounted){.run = run};
     if (!load_all(rig, mounted, binaries, count, why)) return OUTCOME_LAUNCH;
     if (!allocate_temporaries(rig, mounted, why)) return OUTCOME_INFEASIBLE;
-    if (make_table(rig, mounted, 1)) return OUTCOME_OK;
+    if (make_table(rig, mounted, 1, 1)) return OUTCOME_OK;
     why_set(why, "out of memory");
     return OUTCOME_INFEASIBLE;
+}
+
+/* As often as their own size needs to leave the cache, and as memory allows: a large workspace beside
+ * small tensors would else be there thousands of times. */
+static uint32_t temporary_copies(const Rig *rig, size_t size) {
+    uint32_t wanted = rig_rotation(rig, size);
+    return wanted < rig->sets ? wanted : rig->sets;
 }
 
 bool mount_sets(Rig *rig, Mounted *mounted, Why *why) {
     size_t size = temporaries_size(mounted->run);
     if (!rig_make_sets(rig, why)) return false;
-    uint32_t sets = rig->sets;
-    if (mounted->slab || mounted->sets == sets) return true;
-    if (size > 0 && !mounted->slab) {
-        /* Temporaries that do not fit as often as the tensors: all rotate less. */
-        while (sets > 1 &&
-               !rig->device->allocate(rig->state, (sets - 1) * size, &mounted->slab, why))
-            sets -= sets / 4 + 1;
-        if (sets > 1 && !rig->hands->poison(rig, mounted->slab, 0, (sets - 1) * size, why))
-            return false;
-    }
-    return make_table(rig, mounted, sets) || why_set(why, "out of memory");
+    if (mounted->slab || mounted->sets == rig->sets) return true;
+    uint32_t copies = temporary_copies(rig, size);
+    while (copies > 1 &&
+           !rig->device->allocate(rig->state, (copies - 1) * size, &mounted->slab, why))
+        copies -= copies / 4 + 1;
+    if (copies > 1 && !rig->hands->poison(rig, mounted->slab, 0, (copies - 1) * size, why))
+        return false;
+    return make_table(rig, mounted, rig->sets, copies) || why_set(why, "out of memory");
 }
 
 void unmount(Rig *rig, Mounted *mounted) {

@@ -124,10 +124,22 @@ static bool allocate_set0(Rig *rig, Why *why) {
 
 /* --- data */
 
+/* The caller's own data, or generated ones. */
+static const void *given_input(const Rig *rig, uint32_t slot) {
+    return rig->setup.given && !rig->generated ? rig->setup.given->inputs[slot] : NULL;
+}
+
+static bool fill(Rig *rig, uint32_t slot, Address storage, Why *why) {
+    const void *own = given_input(rig, slot);
+    return own ? rig->device->upload(rig->state, storage, own, tensor_bytes(&rig->tensors[slot]),
+                                     why)
+               : rig->hands->fill(rig, slot, storage, why);
+}
+
 static bool fill_set(Rig *rig, uint32_t set, bool updated_only, Why *why) {
     for (uint32_t i = 0; i < rig->input_count; i++)
         if ((!updated_only || rig->ir->inputs.data[i].updated_by >= 0) &&
-            !rig->hands->fill(rig, i, rig_storage(rig, i, set), why))
+            !fill(rig, i, rig_storage(rig, i, set), why))
             return false;
     return true;
 }
@@ -141,11 +153,13 @@ bool rig_refill(Rig *rig, uint32_t first_set, uint32_t sets, Why *why) {
 bool rig_fill_inputs(Rig *rig, const int *domains, Why *why) {
     int domain = rig->domain;
     bool good = true;
+    rig->generated = domains != NULL;
     for (uint32_t i = 0; i < rig->input_count && good; i++) {
         if (domains) rig->domain = domains[i];
-        good = rig->hands->fill(rig, i, rig->set0[i].data, why);
+        good = fill(rig, i, rig->set0[i].data, why);
     }
     rig->domain = domain;
+    rig->generated = false;
     return good;
 }
 
@@ -167,6 +181,11 @@ static void fill_part(void *context, int64_t part) {
 
 void rig_fill_host(const Rig *rig, uint32_t slot, void *storage) {
     HostFill job = {rig, slot, storage, team_size(rig->team)};
+    const void *own = given_input(rig, slot);
+    if (own) {
+        memcpy(storage, own, tensor_bytes(&rig->tensors[slot]));
+        return;
+    }
     if (tensor_bytes(&rig->tensors[slot]) < RIG_SMALL) job.parts = 1;
     if (job.parts == 1)
         fill_part(&job, 0);
@@ -181,7 +200,7 @@ static bool fill_first_values(Rig *rig, Why *why) {
         if (rig->hands == &hands_host || rig->ir->inputs.data[i].updated_by < 0) continue;
         if (!copy->block && !rig_allocate(rig, tensor_bytes(&rig->tensors[i]), copy, why))
             return false;
-        if (!rig->hands->fill(rig, i, copy->data, why)) return false;
+        if (!fill(rig, i, copy->data, why)) return false;
     }
     return true;
 }
@@ -262,23 +281,27 @@ static bool fill_slab(Rig *rig, Why *why) {
 /* In the host's memory a run keeps to four times its arrays and what its processes need: two sets,
  * or as many small ones as ROTATION_HOST holds. That is past any cache, if not past four of the
  * largest. */
-static size_t host_sets(const Rig *rig) {
-    size_t sets = rig->slab_stride ? (size_t)ROTATION_HOST / rig->slab_stride : 1;
+static size_t host_sets(size_t bytes) {
+    size_t sets = (size_t)ROTATION_HOST / bytes;
     return sets < 2 ? 2 : sets;
+}
+
+uint32_t rig_rotation(const Rig *rig, size_t bytes) {
+    size_t target = 4 * (size_t)rig->setup.identity.cache;
+    if (target < rotation_floor) target = rotation_floor;
+    if (bytes == 0 || rig->setup.hot || rig->device->imaginary) return 1;
+    size_t wanted = (target + bytes - 1) / bytes;
+    if (rig->hands == &hands_host && wanted > host_sets(bytes)) wanted = host_sets(bytes);
+    return wanted > RIG_SETS_MAX ? RIG_SETS_MAX : (uint32_t)wanted;
 }
 
 bool rig_make_sets(Rig *rig, Why *why) {
     if (rig->sets > 0) return true;
-    size_t target = 4 * (size_t)rig->setup.identity.cache;
-    if (target < rotation_floor) target = rotation_floor;
     for (uint32_t i = 0; i < rig->tensor_count; i++)
         if (rig->tensors[i].alias < 0)
             rig->slab_stride += round_up(tensor_bytes(&rig->tensors[i]), SLAB_UNIT);
-    size_t wanted = rig->slab_stride ? (target + rig->slab_stride - 1) / rig->slab_stride : 1;
-    if (rig->setup.hot || rig->device->imaginary) wanted = 1;
-    if (rig->hands == &hands_host && wanted > host_sets(rig)) wanted = host_sets(rig);
-    if (wanted > RIG_SETS_MAX) wanted = RIG_SETS_MAX;
-    for (rig->sets = (uint32_t)wanted; rig->sets > 1; rig->sets -= rig->sets / 4 + 1) {
+    for (rig->sets = rig_rotation(rig, rig->slab_stride); rig->sets > 1;
+         rig->sets -= rig->sets / 4 + 1) {
         size_t bytes = (rig->sets - 1) * rig->slab_stride;
         if (rig->device->allocate(rig->state, bytes, &rig->slab, why)) break;
     }
@@ -296,7 +319,9 @@ typedef struct Preparation { /* one that runs beside the opening of the device *
     Why why;
 } Preparation;
 
+/* References hold for the one shape and its data: there is nothing to expect at an edge. */
 static bool prepare_gate(Rig *rig, Why *why) {
+    if (rig_has_references(rig)) return true;
     rig->gate =
         gate_open(rig->gate_arena, rig->ir, rig->setup.seed, rig->device->accuracy, rig->team);
     return rig->gate || why_set(why, "the gate's data do not fit in memory");
@@ -343,8 +368,9 @@ static bool self_test(Rig *rig, Why *why) {
 
 static bool prepare(Rig *rig, Why *why) {
     if (!open_all(rig, why)) return false;
-    return allocate_set0(rig, why) && fill_data(rig, why) &&
-           rig->device->allocate(rig->state, round_up(rig->gate->size, SLAB_UNIT), &rig->image,
+    if (!allocate_set0(rig, why) || !fill_data(rig, why)) return false;
+    if (rig_has_references(rig)) return rig->report.self_test = true;
+    return rig->device->allocate(rig->state, round_up(rig->gate->size, SLAB_UNIT), &rig->image,
                                  why) &&
            self_test(rig, why);
 }

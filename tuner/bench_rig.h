@@ -11,6 +11,7 @@
  *   bench_host.c    the hands of a device whose memory is the host's
  *   bench_device.c  the hands of one that has memory of its own: kernels emitted by Device.oracle
  *   bench_values.c  what such an oracle computes first
+ *   bench_given.c   data of the caller's own
  *   bench_time.c    warm-up, samples, interleaved rounds
  *   bench_serve.c   the worker's loop */
 #ifndef KF_BENCH_RIG_H
@@ -108,6 +109,7 @@ typedef struct BenchSetup {
     uint64_t seed;
     double run_limit;
     int32_t hot, reserved;
+    const Given *given; /* the caller's data; NULL: none, or on the way to the worker */
 } BenchSetup;
 
 struct Rig {
@@ -120,9 +122,10 @@ struct Rig {
     const Ir *ir;
     Tensor *tensors; /* inputs, then outputs */
     uint32_t input_count, tensor_count;
-    int domain;    /* of the data */
-    Guarded *set0; /* per tensor; an alias has its input's */
-    Address slab;  /* sets 1 .. sets-1 */
+    int domain;     /* of the data */
+    bool generated; /* for the moment, even where data are given */
+    Guarded *set0;  /* per tensor; an alias has its input's */
+    Address slab;   /* sets 1 .. sets-1 */
     size_t slab_stride;
     uint32_t sets;            /* 0: not made yet */
     void **copies;            /* inputs in host memory for the oracle, where it cannot read set 0 */
@@ -172,6 +175,8 @@ void rig_fill_host(const Rig *rig, uint32_t slot, void *storage);
 /* Makes the sets to rotate through, once: past four times the last-level cache, as memory allows.
  */
 bool rig_make_sets(Rig *rig, Why *why);
+/* How many copies of so many bytes to rotate through. */
+uint32_t rig_rotation(const Rig *rig, size_t bytes);
 /* Inputs that are updated in place get their first values back. */
 bool rig_refill(Rig *rig, uint32_t first_set, uint32_t sets, Why *why);
 
@@ -217,6 +222,14 @@ void unmount(Rig *rig, Mounted *mounted);
 Outcome judge_edges(Rig *rig, const Mounted *mounted, const BenchJob *job, Check *check, Why *why);
 Outcome judge_whole(Rig *rig, const Mounted *mounted, const BenchJob *job, int attempt,
                     Check *check, Why *why);
+
+/* Whether references judge the rig's outputs; an output against its own, and what that accepts of one
+ * element, as stored. */
+static inline bool rig_has_references(const Rig *rig) {
+    return rig->setup.given && rig->setup.given->references;
+}
+bool given_check(Rig *rig, uint32_t output, Address zero, Check *check, Why *why);
+void given_expect(const Rig *rig, uint32_t output, int64_t at, void *lo, void *hi);
 
 /* Runs the mounted Run once on set 0; outputs are poisoned before. */
 Outcome judge_run(Rig *rig, const Mounted *mounted, Why *why);

@@ -116,7 +116,8 @@ static void serve_setup(Served *served, WireReader *reader) {
     BenchReport report = {0};
     Why why = {"a damaged program came over the wire"};
     double begin = wire_now();
-    if (bench_get_setup(served->arena, reader, &setup, &ir, &rounded))
+    if (bench_get_setup(served->arena, reader, &setup, &ir, &rounded) &&
+        given_get(served->arena, reader, ir, &setup.given, &why))
         served->rig =
             rig_open(served->arena, served->device, served->index, &setup, ir, rounded, &why);
     if (served->rig) {

@@ -219,9 +219,10 @@ static bool check_kernel(Checking *c, const OpName *ops, uint32_t count, DType d
     Kernels kernels = kernels_find(c->arena, c->library, ir);
     if (kernels.list.count == 0 && count == 1) return c->result->uncovered++, true;
     if (kernels.list.count == 0) return check_each(c, ops, count, dtype, why);
-    if (!problem_build(c->arena, &where, ir, NULL, &kernels, NULL, &options, &problem, why))
-        return false;
+    problem_build(c->arena, &where, ir, NULL, &kernels, &options, &problem);
+    Bindings bindings = tune_bindings(c->arena, problem.kernels[0].bounds[0], &c->identity);
     Point only = space_fallback(tune_space(&problem, 0));
+    space_default(tune_space(&problem, 0), bindings, &only);
     TuneOptions tuning = {.budget = 20, .only = &only, .retune = true, .hot = true};
     if (!tune(c->arena, &problem, &tuning, &tuned, why)) return false;
     if (tuned.winner >= 0) {

@@ -51,6 +51,7 @@ static const Bound *const *bind_shapes(Arena *arena, const Kernel *kernel, const
 
 static void bind_kernels(Arena *arena, const Kernels *kernels, TuneProblem *problem) {
     const Ir *const *edges = gate_shapes(arena, problem->ir, &problem->edge_count);
+    if (problem->given && problem->given->references) problem->edge_count = 0;
     TuneKernel *list = arena_array(arena, TuneKernel, kernels->list.count);
     for (uint32_t i = 0; i < kernels->list.count; i++) {
         const Kernel *kernel = &kernels->list.data[i];
@@ -77,13 +78,17 @@ static uint32_t buffer_of(const Ir *ir, EagerRef ref) {
     return ir->inputs.count + ir->outputs.count + ref.index;
 }
 
+/* A step's workspace is one of the whole run's temporaries already. */
+static uint32_t rename_buffer(const Ir *whole, const EagerStep *step, uint32_t buffer) {
+    uint32_t inputs = step->ir->inputs.count;
+    if (buffer > inputs) return whole->inputs.count + whole->outputs.count + buffer - inputs - 1;
+    return buffer_of(whole, buffer == inputs ? step->result : step->operands.data[buffer]);
+}
+
 static void rename_buffers(const TuneProblem *problem, const EagerStep *step, Launch *launch) {
     for (uint32_t i = 0; i < launch->arg_count; i++) {
         Arg *arg = &launch->args[i];
-        if (arg->kind != ARG_BUFFER) continue;
-        bool result = arg->buffer >= step->ir->inputs.count;
-        arg->buffer =
-            buffer_of(problem->ir, result ? step->result : step->operands.data[arg->buffer]);
+        if (arg->kind == ARG_BUFFER) arg->buffer = rename_buffer(problem->ir, step, arg->buffer);
     }
 }
 
@@ -91,18 +96,6 @@ static const char *instance(Arena *arena, const Template *template, const Point 
     Text source = {0};
     template_instantiate(&source, template, point, tune_suffix(arena, &template->space, point));
     return keep(arena, &source);
-}
-
-/* The analytic default where it is legal for this shape, else the first point that is. */
-static Point default_point(Arena *arena, const Template *template, const Bound *bound,
-                           const DeviceIdentity *identity) {
-    Point point = space_fallback(&template->space);
-    Bindings bindings = tune_bindings(arena, bound, identity);
-    uint64_t *indices;
-    if (space_allows(&template->space, &point, bindings, false) ||
-        space_allowed(&template->space, bindings, true, arena, 1, 0, &indices) == 0)
-        return point;
-    return space_point(&template->space, indices[0]);
 }
 
 /* The module with this source; steps of one kernel share it. */
@@ -118,9 +111,11 @@ static bool add_step(Arena *arena, const TuneProblem *problem, const EagerStep *
                      Why *why) {
     const Bound *bound = kernel_bound(arena, kernel, step->ir);
     const Template *template = kernel->template;
-    Point point = default_point(arena, template, bound, problem->identity);
+    Bindings bindings = tune_bindings(arena, bound, problem->identity);
+    Point point = space_fallback(&template->space); /* illegal here: its twin runs */
     const char *reason = "";
     uint32_t first = run->launches.count;
+    space_default(&template->space, bindings, &point);
     if (!tune_run(arena, template, bound, &point, problem->identity, run, &reason))
         return why_set(why, "eager step '%s': %s", step->label, reason);
     uint32_t module = module_of(sources, modules, instance(arena, template, &point));
@@ -166,8 +161,10 @@ static int64_t stream_bytes(const BoundTensor *tensor) {
     return tensor->count * dtype_info(tensor->dtype)->bytes / 16 * 16;
 }
 
+/* A stream that only reads has nothing to show for it: a compiler leaves its loads out. */
 int64_t problem_roof_bytes(const Bound *bound) {
     int64_t bytes = 0;
+    if (full_size(bound, true) == 0) return 0;
     for (uint32_t i = 0; i < bound->tensors.count; i++)
         if (bound->tensors.data[i].full) bytes += stream_bytes(&bound->tensors.data[i]);
     return bytes;
@@ -271,6 +268,7 @@ static const char *key_text(Arena *arena, const TuneProblem *p, const ProblemOpt
     for (uint32_t i = 0; i < p->kernel_count; i++)
         key_kernel(&text, &p->kernels[i], options->exact);
     ir_print(&canonical, p->ir, true);
+    if (p->given) text_printf(&text, "data=%016" PRIx64 "\n", p->given->hash);
     text_printf(&text, "ir=%016" PRIx64 "\nmath=%s\nmode=%s\ndevice=%s\ncompiler=%s\n",
                 (uint64_t)XXH3_64bits(canonical.data, canonical.length), options->math,
                 options->hot ? "hot" : "cold", p->identity->key, p->identity->compiler);
@@ -278,13 +276,11 @@ static const char *key_text(Arena *arena, const TuneProblem *p, const ProblemOpt
     return keep(arena, &text);
 }
 
-bool problem_build(Arena *arena, const TuneProblem *where, const Ir *ir, const Ir *rounded,
-                   const Kernels *kernels, const Eager *eager, const ProblemOptions *options,
-                   TuneProblem *problem, Why *why) {
+void problem_build(Arena *arena, const TuneProblem *where, const Ir *ir, const Ir *rounded,
+                   const Kernels *kernels, const ProblemOptions *options, TuneProblem *problem) {
     *problem = *where;
     problem->ir = ir;
     problem->rounded = rounded;
     bind_kernels(arena, kernels, problem);
     problem->key = (StoreKey){key_text(arena, problem, options), problem_shape(arena, ir)};
-    return !options->companions || problem_companions(arena, eager, options->library, problem, why);
 }

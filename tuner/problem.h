@@ -11,18 +11,16 @@
 typedef struct ProblemOptions {
     const char *math; /* "default" … : part of the key */
     bool hot, exact;
-    bool companions;        /* eager and roof beside it */
-    const Library *library; /* where the eager chain's kernels come from */
 } ProblemOptions;
 
 /* `where` says device, store and journal. `ir` is simplified and has the group's outputs alone;
- * `rounded` is its round-each-op twin; `kernels` compute it. False with `why` where the eager chain
- * or the roof cannot be planned (our bug). A chain with a step that no kernel covers is left out. */
-bool problem_build(Arena *arena, const TuneProblem *where, const Ir *ir, const Ir *rounded,
-                   const Kernels *kernels, const Eager *eager, const ProblemOptions *options,
-                   TuneProblem *problem, Why *why);
+ * `rounded` is its round-each-op twin; `kernels` compute it. */
+void problem_build(Arena *arena, const TuneProblem *where, const Ir *ir, const Ir *rounded,
+                   const Kernels *kernels, const ProblemOptions *options, TuneProblem *problem);
 
-/* The eager chain and, where the problem has a kernel, the roof, as companions of `problem`. */
+/* The eager chain and, where the problem has a kernel, the roof, as companions of `problem`; their
+ * kernels come from `library`, at the analytic default. A chain with a step that no kernel covers is
+ * left out. False with `why` where a run cannot be planned (our bug). */
 bool problem_companions(Arena *arena, const Eager *eager, const Library *library,
                         TuneProblem *problem, Why *why);
 /* All axes of the shape's text, "4096x4096; 4096", as the store tells exact shapes apart. */
@@ -31,7 +29,8 @@ const char *problem_shape(Arena *arena, const Ir *ir);
 const char *problem_space(Arena *arena, const Ir *ir);
 /* "2 reads and 1 write". */
 const char *problem_roof_text(Arena *arena, const Bound *bound);
-/* Bytes that the roof's kernel moves; 0: there is none, as for a product. */
+/* Bytes that the roof's kernel moves; 0: there is none, as for a product, or where no
+ * output is of full size. */
 int64_t problem_roof_bytes(const Bound *bound);
 /* The power of two that an extent is counted for, itself included. */
 int64_t problem_bucket(int64_t extent);

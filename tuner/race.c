@@ -74,7 +74,8 @@ static void rank(Bench *bench, uint32_t count, double budget, Result *results) {
 
 bool race(Arena *arena, const TuneProblem *problem, const TuneOptions *options, Runner *runners,
           uint32_t count, Result *results, BenchReport *report, Why *why) {
-    BenchOptions bench_options = {options->seed, options->hot, RUN_LIMIT, problem->journal};
+    BenchOptions bench_options = {options->seed, options->hot, RUN_LIMIT, problem->journal,
+                                  problem->given};
     if (count > RUNNERS_MAX) count = RUNNERS_MAX;
     if (!compile_all(arena, problem, options->jobs, runners, count, why)) return false;
     Bench *bench = bench_open(problem->device, problem->index, problem->identity, problem->ir,

@@ -150,8 +150,11 @@ static void line_right(Text *out, const Report *r) {
         text_printf(out, ", worst %.2g ulp%s%s", r->max_ulp, *r->max_ulp_at ? " at " : "",
                     r->max_ulp_at);
     if (!isnan(r->max_bound)) text_printf(out, " (%.0f %% of its bound)", 100 * r->max_bound);
-    text_printf(out, "; NaN, inf, -0, subnormals and odd sizes in %d edge cases too",
-                (int)r->edges);
+    if (*r->reference)
+        text_printf(out, "; compared with %s, no edge cases", r->reference);
+    else
+        text_printf(out, "; NaN, inf, -0, subnormals and odd sizes in %d edge cases too",
+                    (int)r->edges);
     if (r->unchecked > 0) text_printf(out, "; %d unchecked", (int)r->unchecked);
     if (r->ambiguous * 100 > r->checked)
         text_printf(out, "\nwarning    %d elements hang on a comparison that rounding can flip",
@@ -305,6 +308,7 @@ void report_json(Text *out, const Report *r) {
     json_text(out, "software", r->software);
     json_text(out, "mode", r->mode);
     json_text(out, "math", r->math);
+    json_text(out, "reference", r->reference);
     json_each(out, "winner", r->winner, json_knobs);
     json_each(out, "kernel", r->winner, json_kernel);
     json_text(out, "rivals", r->rivals);

@@ -13,6 +13,7 @@
     STRING(expression) /* canonical */                                                           \
     STRING(shape)      /* of the iteration space, "4096x4096" */                                 \
     STRING(dtype)                                                                                \
+    STRING(reference) /* what outputs were compared with; "": the oracle */                      \
     WHOLE(inputs)                                                                                \
     WHOLE(outputs)                                                                               \
     WHOLE(elements) /* of all outputs together */                                                \

@@ -14,11 +14,11 @@ uint32_t strategy_points(Arena *arena, const SearchProblem *problem, uint64_t **
                                    problem->seed, &allowed);
     uint64_t *list = arena_array(arena, uint64_t, (size_t)count + 1);
     uint32_t used = 0;
-    Point fallback = space_fallback(space);
-    uint64_t first = space_index(space, &fallback);
-    if (space_allows(space, &fallback, problem->bindings, false)) list[used++] = first;
+    Point first;
+    if (!space_default(space, problem->bindings, &first)) return *indices = list, 0;
+    list[used++] = space_index(space, &first);
     for (uint32_t i = 0; i < count; i++)
-        if (allowed[i] != first) list[used++] = allowed[i];
+        if (allowed[i] != list[0]) list[used++] = allowed[i];
     *indices = list;
     return used;
 }

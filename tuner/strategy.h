@@ -26,8 +26,8 @@ typedef struct Strategy {
     void (*close)(Search *search);
 } Strategy;
 
-/* For strategies: indices of the points a problem allows, the space's fallback first (if it is
- * legal at all: it is always in the race), the others ascending. */
+/* For strategies: indices of the points a problem allows, the analytic default first (it is always in
+ * the race), the others ascending. */
 uint32_t strategy_points(Arena *arena, const SearchProblem *problem, uint64_t **indices);
 
 extern const Strategy *const strategy_table[];

@@ -125,7 +125,7 @@ static int jobs(const Tuning *t) {
 static bool open_workers(Tuning *t, Why *why) {
     const TuneProblem *p = t->problem;
     double start = now();
-    BenchOptions options = {t->options->seed, t->options->hot, RUN_LIMIT, p->journal};
+    BenchOptions options = {t->options->seed, t->options->hot, RUN_LIMIT, p->journal, p->given};
     t->bench = bench_open(p->device, p->index, p->identity, p->ir, p->rounded, &options, why);
     if (!t->bench) return false;
     if (!t->tuned->from_store) {

@@ -63,6 +63,7 @@ typedef struct TuneProblem {
     Store *store;
     StoreKey key;
     const char *journal;
+    const Given *given; /* data of the caller's own; NULL: generated */
 } TuneProblem;
 
 typedef struct Candidate {

@@ -155,27 +155,43 @@ static int32_t find_twin(const Tuning *t, const Candidate *c) {
     return -1;
 }
 
-static bool fits(const DeviceIdentity *identity, const Candidate *c) {
-    const Launch *launch = &c->run.launches.data[0];
+/* Registers are given out to warps in eights a thread. */
+static bool launch_fits(const DeviceIdentity *identity, const Launch *launch, const Resources *r) {
+    enum { WARP = 32, UNIT = 8 };
     int64_t threads = (int64_t)launch->block[0] * launch->block[1] * launch->block[2];
-    const Resources *r = &c->result.resources;
-    return (identity->registers_per_block <= 0 ||
-            r->registers * threads <= identity->registers_per_block) &&
+    int64_t warps = (threads + WARP - 1) / WARP;
+    int64_t registers = (r->registers + UNIT - 1) / UNIT * UNIT * warps * WARP;
+    return (identity->registers_per_block <= 0 || registers <= identity->registers_per_block) &&
            (identity->shared_per_block <= 0 ||
             r->shared_bytes + launch->shared <= identity->shared_per_block);
 }
 
+/* Resources and machine code of all launches, those of the first in the report. False where one
+ * cannot be launched: the compiler says so, nothing is launched to find out. */
+static bool inspect(const TuneProblem *p, Candidate *c, Binary binary) {
+    bool fits = true;
+    for (uint32_t i = 0; i < c->run.launches.count; i++) {
+        const Launch *launch = &c->run.launches.data[i];
+        Resources resources = {0};
+        uint64_t code = 0;
+        bool known =
+            p->device->resources(binary.bytes, binary.size, launch->entry, &resources, &code);
+        if (i == 0) c->result.resources = resources;
+        c->result.machine_code = c->result.machine_code * UINT64_C(0x9e3779b97f4a7c15) + code;
+        fits &= !known || launch_fits(p->identity, launch, &resources);
+    }
+    return fits;
+}
+
 void tuning_accept(Tuning *t, uint32_t index, Binary binary) {
-    const TuneProblem *p = t->problem;
     Candidate *c = tuning_candidate(t, index);
     c->compiled = true;
-    if (c->run.launches.count > 0)
-        p->device->resources(binary.bytes, binary.size, c->run.launches.data[0].entry,
-                             &c->result.resources, &c->result.machine_code);
+    c->result.machine_code = 0;
+    bool fits = inspect(t->problem, c, binary);
     c->twin_of = find_twin(t, c);
     c->binary = binary;
     if (c->twin_of >= 0) return; /* its result is filled in at the end */
-    if (c->run.launches.count > 0 && !fits(p->identity, c)) {
+    if (!fits) {
         tuning_fail(t, c, OUTCOME_INFEASIBLE,
                     "needs more registers or shared memory than a block has");
         return;

@@ -56,8 +56,23 @@ static bool candidate_from_store(Tuning *t) {
 
 /* --- whether a search of this bucket was finished, and left nothing out */
 
+/* The key is without the knobs; a search of other values is another search. */
 static const char *searched_name(Arena *arena, const TuneProblem *problem) {
-    return arena_printf(arena, "searched\n%s", problem->key.text);
+    Text text = {0};
+    text_add(&text, "searched\n");
+    for (uint32_t k = 0; k < problem->kernel_count; k++) {
+        const Space *space = tune_space(problem, k);
+        for (uint32_t i = 0; i < space->knob_count; i++) {
+            text_printf(&text, "%s", space->knobs[i].key);
+            for (uint32_t v = 0; v < space->knobs[i].count; v++)
+                text_printf(&text, " %lld", (long long)space->knobs[i].values[v]);
+            text_add(&text, "\n");
+        }
+    }
+    text_add(&text, problem->key.text);
+    const char *name = arena_copy(arena, text_string(&text), text.length);
+    text_free(&text);
+    return name;
 }
 
 bool tune_searched(const TuneProblem *problem, const TuneOptions *options) {

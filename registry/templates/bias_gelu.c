@@ -10,7 +10,7 @@
 //! knob     __THREADS__ 0 1 2 4 8 16 32 64 128 256
 //! require  __THREADS__ <= cpus
 //! prefer   __BLOCK__ * 2 <= rows * cols || __BLOCK__ == 4096 || __BLOCK__ == 65536
-//! prefer   __STREAM__ == 2 || (__STREAM__ == 0) == (rows * cols * bytes_x > 8388608)
+//! prefer   __STREAM__ == 2 || (__STREAM__ == 0 && rows * cols * bytes_x > 8388608)
 //! prefer   __THREADS__ == 0 || (__THREADS__ < cpus && rows * cols <= 262144)
 //! launch   block = __THREADS__ ? __THREADS__ : max(1, min(cpus, ceildiv(rows * cols, 16384)))
 

@@ -9,7 +9,7 @@
 //! knob     __THREADS__ 0 1 2 4 8 16 32 64 128 256
 //! require  __THREADS__ <= cpus
 //! prefer   __BLOCK__ * 2 <= n || __BLOCK__ == 4096 || __BLOCK__ == 65536
-//! prefer   __STREAM__ == 2 || (__STREAM__ == 0) == (n * bytes_x > 8388608)
+//! prefer   __STREAM__ == 2 || (__STREAM__ == 0 && n * bytes_x > 8388608)
 //! prefer   __THREADS__ == 0 || (__THREADS__ < cpus && n <= 262144)
 //! launch   block = __THREADS__ ? __THREADS__ : max(1, min(cpus, ceildiv(n, 16384)))
 

@@ -113,7 +113,7 @@ K_INLINE void multiply(k_real tile[MR][NV], const float *a, const float *b, int6
         for (int r = 0; r < MR; r++)
 #pragma GCC unroll 16
             for (int v = 0; v < NV; v++)
-                tile[r][v] = k_fma(k_all(a[r * KC + p]), row[v], tile[r][v]);
+                tile[r][v] = k_multiply_add(k_all(a[r * KC + p]), row[v], tile[r][v]);
     }
 }
 

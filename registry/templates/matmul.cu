@@ -5,19 +5,37 @@
 //! output   y[m, n] : like a
 //! args     a b y workspace m n k
 //! knob     __BM__ 64 128 32 16 8
-//! knob     __BN__ 256 128 64 32 512
+//! knob     __BN__ 256 128 64 32 16 8
 //! knob     __BK__ 8 16 32
-//! knob     __TM__ 8 16
-//! knob     __TN__ 16 8 4
+//! knob     __TM__ 16 8
+//! knob     __TN__ 8 16 4
 //! knob     __VEC__ 4 1 2 8
 //! knob     __STAGES__ 3 4 2
 //! knob     __SWIZZLE__ 8 1 16
-//! knob     __SPLIT__ 1 2 4 8 16 32 64
-//! require  __TM__ <= __BM__ && __BN__ // __TN__ % (32 // min(4, __BM__ // __TM__)) == 0
-//! require  __VEC__ * bytes_a <= 16 && n % __VEC__ == 0 && (bytes_a == 4 || __VEC__ == 1 || k % 2 == 0)
-//! launch   grid = ceildiv(m, __BM__) * ceildiv(n, __BN__) * __SPLIT__  block = __BM__ // __TM__ * (__BN__ // __TN__)  shared = __STAGES__ * (__BK__ * (__BM__ + __BN__) * bytes_a + __BK__ // (bytes_a == 4 || __VEC__ == 1 ? 1 : 2) * 16)  twin = matmul_any
-//! launch   matmul_add  grid = __SPLIT__ == 1 ? 0 : ceildiv(m * n, 256 * __VEC__)  block = 256  twin = matmul_added
-//! workspace __SPLIT__ == 1 ? 0 : 4 * __SPLIT__ * m * n
+//! knob     __SPLIT__ 1 2 4 8 16 32 64 128
+//! require  BM // TM >= 1 && (BN // TN < 8 ? BM // TM % (32 // (BN // TN)) == 0 : BN // TN % (32 // min(4, BM // TM)) == 0)
+//! require  VEC * bytes_a <= 16 && n % VEC == 0 && (bytes_a == 4 || VEC == 1 || k % 2 == 0)
+//! require  BM // TM * (BN // TN) <= 512
+//! # The widest vectors. 64 or 128 threads, 64 or 128 sums each, 32 where y is small.
+//! prefer   VEC * bytes_a == 16 || n % (2 * VEC) != 0 || bytes_a == 2 && k % 2 != 0
+//! prefer   BM * BN >= 64 * TM * TN && BM * BN <= 128 * TM * TN || BM * BN == 1024
+//! prefer   TM == 8 || TN == 8
+//! prefer   BK * TM * TN == 1024 && (TN > 4 || min(m, n) <= 32) || BK * TM * TN == 512 && (BK == 16 || VEC == 1)
+//! prefer   STAGES == 3 || STAGES == 4 && min(m, n) <= 16
+//! prefer   SWIZZLE == 8
+//! # Tiles that fit y.
+//! prefer   BM >= min(m, 32) && BM < max(2 * m, 9) || BM * BN == 1024 && m * n < 1024
+//! prefer   BN >= min(n, 64) && BN < max(2 * n, 9) || BM * BN == 1024 && m * n < 1024
+//! prefer   BN <= 8 * BM || BM >= m
+//! # A block takes its share of a multiprocessor's 232448 bytes, and as many for its registers: 454 a thread,
+//! # twice for 128 sums. Blocks that share tiles fill a quarter to all of the device, few parts also twice.
+//! prefer   TM * TN > 32 || min(m, n) < 128 || ceildiv(m, BM) * ceildiv(n, BN) * max(BM * BN * 454 // min(64, TM * TN), STAGES * BK * (BM + BN) * bytes_a) <= 2 * 232448 * sms
+//! prefer   SPLIT == 1 || 2 * SPLIT * ceildiv(m, BM) * ceildiv(n, BN) * max(BM * BN * 454 // min(64, TM * TN), STAGES * BK * (BM + BN) * bytes_a) <= (SPLIT <= 4 ? 5 : 2) * 232448 * sms
+//! prefer   SPLIT == 128 || k < 64 * SPLIT || 4 * SPLIT * ceildiv(m, BM) * ceildiv(n, BN) * max(BM * BN * 454 // min(64, TM * TN), STAGES * BK * (BM + BN) * bytes_a) > 232448 * sms
+//! prefer   SPLIT == 1 || k >= 32 * SPLIT
+//! launch   grid = ceildiv(m, BM) * ceildiv(n, BN) * SPLIT  block = BM // TM * (BN // TN)  shared = STAGES * (BK * (BM + BN) * bytes_a + BK // (bytes_a == 4 || VEC == 1 ? 1 : 2) * 16)  twin = matmul_any
+//! launch   matmul_add  grid = SPLIT == 1 ? 0 : ceildiv(m * n, 256 * VEC)  block = 256  twin = matmul_added
+//! workspace SPLIT == 1 ? 0 : 4 * SPLIT * m * n
 
 // y = a @ b on the FMA units. A block computes BM x BN of y, a thread TM x TN of those. Both inputs pass
 // through shared memory, BK of k at a time, in STAGES buffers that fill while another is used:
@@ -45,8 +63,8 @@ typedef int k_index;
 #define __BM__ 64
 #define __BN__ 256
 #define __BK__ 8
-#define __TM__ 8
-#define __TN__ 16
+#define __TM__ 16
+#define __TN__ 8
 #define __VEC__ 4
 #define __STAGES__ 3
 #define __SWIZZLE__ 8
@@ -169,12 +187,12 @@ struct Place {
     int row, column; // of ROWS x COLUMNS threads
 };
 
-// Lanes 0 and 1 share a row, 0 and 2 a column: where lanes so paired read the same 16 bytes, shared memory
-// serves half a warp at a time, not a quarter.
+// A warp is 4 rows of 8 columns, or what comes nearest. Lanes 0 and 1 share a row, 0 and 2 a column: where
+// lanes so paired read the same 16 bytes, shared memory serves half a warp at a time, not a quarter.
 K_INLINE Place find_place() {
-    const int rows = ROWS < 4 ? ROWS : 4, columns = 32 / rows, across = COLUMNS / columns;
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const int row = rows == 1 ? 0 : rows == 2 ? lane / 2 % 2 : lane / 2 % 2 + lane / 16 * 2;
+    const int rows = COLUMNS < 8 ? 32 / COLUMNS : ROWS < 4 ? ROWS : 4, columns = 32 / rows;
+    const int across = COLUMNS / columns, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int row = rows == 1 ? 0 : lane / 2 % 2 + lane / (2 * columns) * 2;
     const int column = rows == 1 ? lane : lane % 2 + lane / 4 % (columns / 2) * 2;
     return {warp / across * rows + row, warp % across * columns + column};
 }
@@ -272,7 +290,7 @@ K_INLINE void store_row(T_out *row, const ACC (&sum)[__TN__], Place place, int c
 
 // `zero` is 0, which the compiler cannot know: stored as they are, the sums would have to lie in the order of
 // the vectors of y, which is that of b's, and a sum and its b in the same register bank, where two operands
-// take two cycles (4096^3: ptxas then lays out 1.62 cycles a product, otherwise 1.15).
+// take two cycles (4096^3 in f32 on an H200, 8 x 16 sums a thread: 2842 us, otherwise 2698).
 K_INLINE void store_tile(T_out *to, const ACC (&sum)[__TM__][__TN__], Tile tile, Place place, long long m,
                          long long n) {
     const unsigned int zero = (unsigned int)(m >> 63);
@@ -316,29 +334,52 @@ extern "C" __global__ void KF_ENTRY(matmul_add)(const T_a *, const T_b *, T_y *y
     k_store<__VEC__>(y + i, pack);
 }
 
-// Any alignment, shape, grid and block: a thread computes ANY rows of a column, so that an element of b that
-// it reads is used ANY times.
-#define ANY 8
+// Any alignment, shape and grid: a block walks over tiles of ANY_ROWS x 64 of y, a thread has 4 x 4 of each.
+#define ANY_ROWS (THREADS / 4)
+#define ANY_DEPTH 16
+struct Any {
+    ACC a[ANY_DEPTH][ANY_ROWS + 1], b[ANY_DEPTH][64];
+};
 
-K_INLINE void multiply_any(ACC (&sum)[ANY], const T_a *a, const T_b *b, long long row, long long column,
-                           long long m, long long n, long long k) {
-#pragma unroll 2
-    for (long long depth = 0; depth < k; depth++) {
-        const ACC z = KF_FROM_b(b[depth * n + column]);
-#pragma unroll
-        for (int i = 0; i < ANY; i++)
-            sum[i] += KF_FROM_a(a[(row + i < m ? row + i : m - 1) * k + depth]) * z;
+K_INLINE void fill_any(Any &to, const T_a *a, const T_b *b, long long row, long long column, long long depth,
+                       long long m, long long n, long long k) {
+    for (int i = threadIdx.x; i < ANY_ROWS * ANY_DEPTH; i += THREADS) {
+        const long long y = row + i / ANY_DEPTH, x = depth + i % ANY_DEPTH;
+        to.a[i % ANY_DEPTH][i / ANY_DEPTH] = y < m && x < k ? KF_FROM_a(a[y * k + x]) : 0;
     }
+    for (int i = threadIdx.x; i < ANY_DEPTH * 64; i += THREADS) {
+        const long long y = depth + i / 64, x = column + i % 64;
+        to.b[i / 64][i % 64] = y < k && x < n ? KF_FROM_b(b[y * n + x]) : 0;
+    }
+}
+
+K_INLINE void add_any(ACC (&sum)[4][4], const Any &from, int y, int x) {
+#pragma unroll 4
+    for (int depth = 0; depth < ANY_DEPTH; depth++)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+#pragma unroll
+            for (int j = 0; j < 4; j++) sum[i][j] += from.a[depth][y * 4 + i] * from.b[depth][x + j * 16];
 }
 
 extern "C" __global__ void KF_ENTRY(matmul_any)(const T_a *a, const T_b *b, T_y *y, ACC *, const long long m,
                                                 const long long n, const long long k) {
-    const long long step = (long long)gridDim.x * blockDim.x, first = (long long)blockIdx.x * blockDim.x;
-    for (long long i = first + threadIdx.x; i < (m + ANY - 1) / ANY * n; i += step) {
-        const long long row = i / n * ANY, column = i % n;
-        ACC sum[ANY] = {};
-        multiply_any(sum, a, b, row, column, m, n, k);
-        for (int j = 0; j < ANY && row + j < m; j++) y[(row + j) * n + column] = KF_TO_y(sum[j]);
+    __shared__ Any any;
+    const long long across = (n + 63) / 64, count = (m + ANY_ROWS - 1) / ANY_ROWS * across;
+    for (long long tile = blockIdx.x; tile < count; tile += gridDim.x) {
+        const long long row = tile / across * ANY_ROWS, column = tile % across * 64;
+        ACC sum[4][4] = {};
+        for (long long depth = 0; depth < k; depth += ANY_DEPTH) {
+            __syncthreads();
+            fill_any(any, a, b, row, column, depth, m, n, k);
+            __syncthreads();
+            add_any(sum, any, threadIdx.x / 16, threadIdx.x % 16);
+        }
+#pragma unroll
+        for (int i = 0; i < 16; i++) {
+            const long long at = row + threadIdx.x / 16 * 4 + i / 4, x = column + threadIdx.x % 16 + i % 4 * 16;
+            if (at < m && x < n) y[at * n + x] = KF_TO_y(sum[i / 4][i % 4]);
+        }
     }
 }
 

@@ -216,6 +216,16 @@ K_INLINE k_real k_fma(k_real a, k_real b, k_real c) {
 #endif
 }
 
+//@ k_multiply_add
+/* a * b + c, rounded once where the machine has an instruction for it. */
+K_INLINE k_real k_multiply_add(k_real a, k_real b, k_real c) {
+#if defined(K_FMA) || defined(__FP_FAST_FMAF)
+    return k_fma(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
 //@ k_fmod
 K_INLINE k_real k_fmod(k_real a, k_real b) {
     K_EACH(a, K_LIBM(__builtin_fmod)(a[lane], b[lane]));
@@ -432,17 +442,36 @@ K_INLINE k_u16 k_to_f16(k_real real) {
 #endif
 }
 
+//@ k_u32_from_u16 k_u16_from_u32 : k_u16 k_u32
+/* By hand where gcc 12 goes by halves. */
+#if defined(__AVX512F__) && defined(__AVX512BW__) && K_WIDTH / K_BYTES == 16 && !defined(__clang__)
+typedef int16_t k_words __attribute__((vector_size(K_LANES * sizeof(int16_t))));
+K_INLINE k_u32 k_u32_from_u16(k_u16 x) {
+    return (k_u32)__builtin_ia32_pmovzxwd512_mask((k_words)x, (k_i32){0}, -1);
+}
+K_INLINE k_u16 k_u16_from_u32(k_u32 x) {
+    return (k_u16)__builtin_ia32_pmovdw512_mask((k_i32)x, (k_words){0}, -1);
+}
+#else
+K_INLINE k_u32 k_u32_from_u16(k_u16 x) {
+    return K_TO(k_u32, x);
+}
+K_INLINE k_u16 k_u16_from_u32(k_u32 x) {
+    return K_TO(k_u16, x);
+}
+#endif
+
 //@ k_from_bf16
 K_INLINE k_real k_from_bf16(k_u16 bits) {
-    return K_TO(k_real, (k_f32)(K_TO(k_u32, bits) << 16));
+    return K_TO(k_real, (k_f32)(k_u32_from_u16(bits) << 16));
 }
 
 //@ k_to_bf16
 /* To nearest, halves to even. */
 K_INLINE k_u16 k_to_bf16(k_real real) {
-    k_u32 x = (k_u32)k_narrow(real), nan = (k_u32)((x & 0x7fffffff) > 0x7f800000);
-    k_u32 rounded = (x + 0x7fff + (x >> 16 & 1)) >> 16;
-    return K_TO(k_u16, (nan & (x >> 16 | 0x40)) | (~nan & rounded));
+    k_f32 x = k_narrow(real);
+    k_u32 bits = (k_u32)x, nan = (k_u32)(x != x), rounded = bits + 0x7fff + (bits >> 16 & 1);
+    return k_u16_from_u32(((nan & (bits | 0x400000)) | (~nan & rounded)) >> 16);
 }
 
 //@ k_round_f16
@@ -539,19 +568,20 @@ K_BOUNDED(exp, K_OF(-104.0f, -746.0), 0, K_OF(88.75f, 710.0), K_INF)
 
 //@ k_exp_below
 /* exp(x) of x <= 0 in f32, without a call: 2^n exp(r) with r = x - n log(2), exp(r) by a polynomial.
- * At most 0.88 ulp off, over all x; half the time of k_exp. */
+ * Over all x at most 0.89 ulp off, 1.17 without k_fma; half the time of k_exp. */
 #if !K_F64
 K_INLINE k_real k_exp_below(k_real x) {
     const k_real shift = k_all(0x1.8p23f); /* what is added to it is rounded to a whole number */
     x = k_larger(k_all(-104), x);
-    k_real t = k_fma(x, k_all(0x1.715476p0f), shift), n = t - shift;
-    k_real r = k_fma(n, k_all(-0x1.7f7d1cp-20f), k_fma(n, k_all(-0x1.62e4p-1f), x));
-    k_real y = k_fma(r, k_all(0x1.6850e4p-10f), k_all(0x1.123bccp-7f));
-    y = k_fma(y, r, k_all(0x1.555b98p-5f));
-    y = k_fma(y, r, k_all(0x1.55548ep-3f));
-    y = k_fma(y, r, k_all(0x1.fffff8p-2f));
-    y = k_fma(y, r, k_all(1));
-    y = k_fma(y, r, k_all(1));
+    k_real t = k_multiply_add(x, k_all(0x1.715476p0f), shift), n = t - shift;
+    k_real r = k_multiply_add(n, k_all(-0x1.62e4p-1f), x);
+    r = k_multiply_add(n, k_all(-0x1.7f7d1cp-20f), r);
+    k_real y = k_multiply_add(r, k_all(0x1.6850e4p-10f), k_all(0x1.123bccp-7f));
+    y = k_multiply_add(y, r, k_all(0x1.555b98p-5f));
+    y = k_multiply_add(y, r, k_all(0x1.55548ep-3f));
+    y = k_multiply_add(y, r, k_all(0x1.fffff8p-2f));
+    y = k_multiply_add(y, r, k_all(1));
+    y = k_multiply_add(y, r, k_all(1));
 #if defined(__AVX512F__) && K_WIDTH / K_BYTES == 16
     return __builtin_ia32_scalefps512_mask(y, n, y, -1, 4);
 #else
@@ -748,6 +778,29 @@ K_INLINE k_real k_swap(k_real x, int distance) {
 K_INLINE k_number k_sum(k_real x) {
 #pragma GCC unroll 8
     for (int distance = K_LANES / 2; distance > 0; distance /= 2) x += k_swap(x, distance);
+    return x[0];
+}
+
+//@ k_wide k_widen k_sum_wide
+/* Half as many lanes as k_real has, in f64: a register's worth (of two, gcc makes memory). */
+typedef double k_wide __attribute__((vector_size(K_LANES / 2 * sizeof(double))));
+typedef k_number k_half __attribute__((vector_size(K_LANES / 2 * sizeof(k_number))));
+K_INLINE k_wide k_widen(k_real x, int half) {
+    union {
+        k_real whole;
+        k_half half[2];
+    } u = {x};
+#if defined(__AVX512F__) && K_WIDTH / K_BYTES == 16 && !defined(__clang__)
+    return __builtin_ia32_cvtps2pd512_mask(u.half[half], (k_wide){0}, -1, 4); /* gcc 12 makes two */
+#else
+    return K_TO(k_wide, u.half[half]);
+#endif
+}
+K_INLINE double k_sum_wide(k_wide x) {
+#pragma GCC unroll 8
+    for (int half = K_LANES / 4; half > 0; half /= 2)
+#pragma GCC unroll 16
+        for (int lane = 0; lane < half; lane++) x[lane] += x[lane + half];
     return x[0];
 }
 

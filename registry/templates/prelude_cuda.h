@@ -189,7 +189,7 @@ K_INLINE double k_round_f32(double x) {
 }
 
 //@ k_exp2_near k_reciprocal_near
-// By the multifunction unit: 2 ulp, subnormals kept.
+// By the multifunction unit: 2 ulp, subnormal powers kept; the reciprocal of a normal number.
 K_INLINE float k_exp2_near(float x) {
 #ifdef __CUDA_ARCH__
     float y;
@@ -202,7 +202,7 @@ K_INLINE float k_exp2_near(float x) {
 K_INLINE float k_reciprocal_near(float x) {
 #ifdef __CUDA_ARCH__
     float y;
-    asm("rcp.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 #else
     return 1 / x;
@@ -210,20 +210,27 @@ K_INLINE float k_reciprocal_near(float x) {
 }
 
 //@ k_gelu
-// x times the normal distribution, for BYTES of precision. As ops.kf has it for 4; for 2, erfc(z) = t exp(-z z + q(t))
-// with t = 1 / (1 + z / 2): q of degree 5 leaves a relative error of 1.2e-5 over the whole tail, 1/5 of what an eighth
-// of an ulp of f16 is, and takes a third of the time.
+// x times the normal distribution, for results of BYTES: as ops.kf has it for 4, by erfcf. For 2, in half the time
+// and as near: erfc(z) = t 2^(-z z log2(e) + w p(w)) for z >= 0, t = 1 / (1 + z / 2), w = 1 - t. p leaves 5e-8 of
+// erfc over its whole tail, and what is rounded is small where erfc is near 1.
 template <int BYTES> K_INLINE float k_gelu(float x) {
-    const float bounded = x > -40.0f || x != x ? x : -40.0f; // -inf * 0 is NaN
-    if constexpr (BYTES > 2) return 0.5f * bounded * erfcf(x * -0.70710678118654752f);
-    const float t = k_reciprocal_near(fmaf(fabsf(x), 0.35355339f, 1.0f));
-    float q = fmaf(t, 0.31802779f, -0.98867071f);
-    q = fmaf(t, q, 0.64740669f);
-    q = fmaf(t, q, 0.38569008f);
-    q = fmaf(t, q, 1.46441115f);
-    q = fmaf(t, q, -1.82687952f);
-    const float tail = t * k_exp2_near(fmaf(x * x, -0.72134752f, q));
-    return 0.5f * bounded * (x < 0 ? tail : 2.0f - tail);
+    const float bounded = fmaxf(x, -40.0f); // -inf * 0 would be NaN; a NaN comes by the other factor
+    if constexpr (BYTES > 2) {
+        return 0.5f * bounded * erfcf(x * -0.70710678118654752f);
+    } else {
+        const float size = fminf(fabsf(x), 40.0f), half = size * 0.35355339f;
+        const float t = k_reciprocal_near(1.0f + half), w = half * t;
+        float p = fmaf(w, -0.20122479f, 0.86921942f);
+        p = fmaf(w, p, -1.28910410f);
+        p = fmaf(w, p, 0.69517732f);
+        p = fmaf(w, p, -0.22057226f);
+        p = fmaf(w, p, 0.34652683f);
+        p = fmaf(w, p, 0.22442623f);
+        p = fmaf(w, p, -0.43696308f);
+        p = fmaf(w, p, -1.81312978f);
+        const float tail = t * k_exp2_near(fmaf(x * x, -0.72134752f, w * p));
+        return 0.5f * bounded * (x < 0 ? tail : 2.0f - tail);
+    }
 }
 
 //@ k_divide
@@ -292,10 +299,12 @@ template <int N, typename T> K_INLINE void k_store(T *to, const k_pack<T, N> &fr
 }
 
 //@ KF_SHARED
-// T *name at the block's dynamic shared memory.
+// T *name at the block's dynamic shared memory. The host's shim has its own.
+#ifndef KF_SHARED
 #define KF_SHARED(T, name)                                                                         \
     extern __shared__ __align__(16) unsigned char k_shared[];                                      \
     T *const name = reinterpret_cast<T *>(k_shared)
+#endif
 
 //@ k_copy_async
 // 16, 8 or 4 bytes into shared memory, on their way until k_copy_wait; zeros, and nothing is read,
@@ -450,7 +459,7 @@ template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I> struc
         for (int j = 0; j < VEC; j++) pack.at[j] = !WHOLE && holds(v, j) ? from[j] : other;
         return pack;
     }
-    // Vector v of an array that is one row.
+    // The same columns of an array that is one row.
     template <typename T> __device__ __forceinline__ k_pack<T, VEC> load_row(const T *from, I v) const {
         k_pack<T, VEC> pack;
         from += v * VEC - lead;
@@ -473,8 +482,9 @@ template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I> struc
 };
 
 //@ k_kept
-// A thread's share of a row, read once and kept, or read again each time: each(visit) calls visit(v, values) for its
-// vectors v. X says how an element is stored and read; `other` stands for what is outside the row.
+// A thread's share of a row, read once and kept, or read again each time: each(visit) calls visit(v, values, i) for its
+// vectors v, the last ones perhaps outside the row; the i-th that is kept in registers. X says how an element is stored
+// and read; `other` stands for what is outside the row.
 template <int KEEP, int ITEMS, typename X, typename ROW> struct k_kept;
 
 // In registers, at most ITEMS vectors; what visit writes into them stays.
@@ -496,7 +506,7 @@ template <int ITEMS, typename X, typename ROW> struct k_kept<0, ITEMS, X, ROW> {
     }
     template <typename F> __device__ __forceinline__ void each(F visit) {
 #pragma unroll
-        for (int i = 0; i < ITEMS; i++) visit(row.lane + i * ROW::STRIDE, at[i]);
+        for (int i = 0; i < ITEMS; i++) visit(row.lane + i * ROW::STRIDE, at[i], i);
     }
 };
 
@@ -531,7 +541,7 @@ template <int ITEMS, typename X, typename ROW> struct k_kept<1, ITEMS, X, ROW> {
             typename X::real values[ROW::VEC];
 #pragma unroll
             for (int j = 0; j < ROW::VEC; j++) values[j] = X::from(raw.at[j]);
-            visit(v, values);
+            visit(v, values, 0);
         }
     }
 };
@@ -558,8 +568,25 @@ template <int ITEMS, typename X, typename ROW> struct k_kept<2, ITEMS, X, ROW> {
                 typename X::real values[ROW::VEC];
 #pragma unroll
                 for (int j = 0; j < ROW::VEC; j++) values[j] = X::from(raw[i].at[j]);
-                visit(v + i * ROW::STRIDE, values);
+                visit(v + i * ROW::STRIDE, values, 0);
             }
         }
+    }
+};
+
+//@ k_columns
+// What an array that is one row has for a thread's vectors: read ahead and kept in registers, if EARLY.
+template <bool EARLY, int ITEMS, typename T, typename ROW> struct k_columns {
+    const T *const from;
+    k_pack<T, ROW::VEC> at[EARLY ? ITEMS : 1];
+
+    __device__ __forceinline__ k_columns(const T *from, const ROW &row) : from(from) {
+#pragma unroll
+        for (int i = 0; EARLY && i < ITEMS; i++) at[i] = row.load_row(from, row.lane + i * ROW::STRIDE);
+    }
+    // Those of vector v, the i-th that the thread keeps.
+    template <typename I>
+    __device__ __forceinline__ k_pack<T, ROW::VEC> get(const ROW &row, I v, int i) const {
+        return EARLY ? at[i] : row.load_row(from, v);
     }
 };

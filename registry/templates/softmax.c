@@ -5,12 +5,12 @@
 //! args     x y rows cols
 //! knob     __BLOCK__ 16384 4096 65536
 //! knob     __UNROLL__ 4 2 1
-//! knob     __AHEAD__ 3 2 0
+//! knob     __AHEAD__ 2 3 0
 //! knob     __STREAM__ 2 0 1
 //! knob     __THREADS__ 0 1 2 4 8 16 32 64 128 256
 //! require  __THREADS__ <= cpus
 //! prefer   __BLOCK__ == 16384 || cols > min(__BLOCK__, 16384)
-//! prefer   __STREAM__ == 2 || (__STREAM__ == 0) == (rows * cols * bytes_x > 8388608)
+//! prefer   __STREAM__ == 2 || (__STREAM__ == 0 && rows * cols * bytes_x > 8388608)
 //! prefer   __THREADS__ == 0 || (__THREADS__ < cpus && rows * cols <= 262144)
 //! launch   block = __THREADS__ ? __THREADS__ : max(1, min(min(cpus, rows), rows * cols // 8192))
 
@@ -31,7 +31,7 @@
 #define KF_TO_y(v) K_TO(k_f32, v)
 #define __BLOCK__ 16384
 #define __UNROLL__ 4
-#define __AHEAD__ 3
+#define __AHEAD__ 2
 #define __STREAM__ 2
 #endif
 

@@ -3,26 +3,28 @@
 //! input    x[rows, cols] : f32 f16 bf16
 //! output   y[rows, cols] : like x
 //! args     x y rows cols
-//! knob     __TPR__ 256 1 2 4 8 16 32 64 128 512 1024
-//! knob     __RPB__ 1 2 4 8 16 32 64 128
+//! knob     __TPR__ 32 256 512 128 64 1024 16 8 4 2 1
+//! knob     __RPB__ 4 1 2 8 16 32 64 128
 //! knob     __VEC__ 4 8 2 1
 //! knob     __KEEP__ 0 1 2
-//! knob     __ITEMS__ 4 1 2 3 5 6 7 8 10 12 14 16
+//! knob     __ITEMS__ 8 4 2 1 3 6 10 12 14 16
 //! knob     __CLUSTER__ 1 2 4 8
-//! knob     __PEEL__ 1 0
+//! knob     __PEEL__ 0 1
 //! require  __TPR__ * __RPB__ >= 32 && __TPR__ * __RPB__ <= 1024 && __VEC__ * bytes_x <= 16
 //! require  cols <= 1073741824 && (__PEEL__ || cols % __VEC__ == 0)
 //! require  __CLUSTER__ == 1 || (__RPB__ == 1 && __TPR__ >= 32)
-//! require  __KEEP__ != 0 || __TPR__ * __CLUSTER__ * __ITEMS__ * __VEC__ >= cols + __PEEL__ * (__VEC__ - 1)
-//! require  __KEEP__ != 1 || ceildiv(cols + __PEEL__ * (__VEC__ - 1), __VEC__ * __TPR__ * __CLUSTER__) * __TPR__ * __RPB__ * __VEC__ * bytes_x <= 229376
-//! prefer   __VEC__ * bytes_x == 16 || (__VEC__ == 1 && cols % (16 // bytes_x) != 0)
+//! require  __KEEP__ != 0 || __TPR__ * __CLUSTER__ * __ITEMS__ * __VEC__ >= cols + (cols % __VEC__ ? __VEC__ - 1 : 0)
+//! require  __KEEP__ != 1 || ceildiv(cols + (cols % __VEC__ ? __VEC__ - 1 : 0), __VEC__ * __TPR__ * __CLUSTER__) * __TPR__ * __RPB__ * __VEC__ * bytes_x <= 229376
 //! prefer   __PEEL__ == (cols % __VEC__ != 0)
-//! prefer   __TPR__ * __RPB__ >= 128 && (__TPR__ * __RPB__ <= 512 || __RPB__ == 1)
-//! prefer   __KEEP__ ? __ITEMS__ == 4 : __VEC__ * __ITEMS__ <= 64 && __TPR__ * __CLUSTER__ * (__ITEMS__ - (__ITEMS__ > 8 ? 2 : 1)) * __VEC__ < cols
+//! prefer   __VEC__ * bytes_x == 16 || (cols % (16 // bytes_x) != 0 && (__VEC__ == 1 || __VEC__ * bytes_x == 8))
+//! prefer   __TPR__ * __RPB__ >= 64 && (__TPR__ * __RPB__ <= 512 || __RPB__ == 1)
+//! prefer   __KEEP__ ? __ITEMS__ == 4 : __VEC__ * __ITEMS__ <= 64
+//! prefer   __KEEP__ || __TPR__ * __CLUSTER__ * (__ITEMS__ - (__ITEMS__ > 4 ? 2 : 1)) * __VEC__ < cols + (cols % __VEC__ ? __VEC__ - 1 : 0)
+//! prefer   __KEEP__ || __TPR__ * __CLUSTER__ // 2 * __ITEMS__ * __VEC__ < cols
 //! prefer   __KEEP__ == 0 || cols * bytes_x >= 8192 * __KEEP__
 //! prefer   __CLUSTER__ == 1 || cols * bytes_x >= 32768 * __CLUSTER__
-//! prefer   __TPR__ * __CLUSTER__ * __VEC__ * 32 >= cols
-//! launch   grid = ceildiv(rows, __RPB__) * __CLUSTER__  block = __TPR__ * __RPB__  cluster = __CLUSTER__  shared = __KEEP__ == 1 ? min(229376, ceildiv(cols + __PEEL__ * (__VEC__ - 1), __VEC__ * __TPR__ * __CLUSTER__) * __TPR__ * __RPB__ * __VEC__ * bytes_x) : 0  twin = softmax_any
+//! prefer   __TPR__ * __CLUSTER__ * __VEC__ * 96 >= cols && (__KEEP__ == 0 || __TPR__ >= 128)
+//! launch   grid = ceildiv(rows, __RPB__) * __CLUSTER__  block = __TPR__ * __RPB__  cluster = __CLUSTER__  shared = __KEEP__ == 1 ? min(229376, ceildiv(cols + (cols % __VEC__ ? __VEC__ - 1 : 0), __VEC__ * __TPR__ * __CLUSTER__) * __TPR__ * __RPB__ * __VEC__ * bytes_x) : 0  twin = softmax_any
 
 // TPR threads in each of CLUSTER blocks share a row; a block has RPB rows. A row that stays in registers (KEEP 0) gives
 // its largest element, then its sum. In shared memory or read again (1, 2) one pass gives both: a larger element scales
@@ -41,13 +43,13 @@ typedef int k_index;
 #define T_y float
 #define KF_FROM_y(v) (v)
 #define KF_TO_y(v) (v)
-#define __TPR__ 256
-#define __RPB__ 1
+#define __TPR__ 32
+#define __RPB__ 4
 #define __VEC__ 4
 #define __KEEP__ 0
-#define __ITEMS__ 4
+#define __ITEMS__ 8
 #define __CLUSTER__ 1
-#define __PEEL__ 1
+#define __PEEL__ 0
 #endif
 
 // How an element of x is read, and one of y written.
@@ -100,29 +102,29 @@ template <int N> K_INLINE k_pack<T_y, N> scale(const ACC (&x)[N], ACC factor) {
 }
 
 template <int KEEP, typename ROW>
-K_INLINE void KF_ENTRY(softmax_row)(const ROW &row, const T_x *x, T_y *y) {
+K_INLINE void softmax_row(const ROW &row, const T_x *x, T_y *y) {
     k_kept<KEEP, __ITEMS__, X, ROW> kept(x, row, KF_TO_x(-K_INF));
     if (ROW::BLOCKS > 1) k_cluster_wait();
     if constexpr (KEEP == 0) {
         Largest largest = {-K_INF};
-        kept.each([&](auto, auto &x) {
+        kept.each([&](auto, auto &x, int) {
 #pragma unroll
             for (int j = 0; j < ROW::VEC; j++) largest.x = fmaxf(largest.x, x[j]);
         });
         largest = row.reduce(largest);
         k_sum<ACC> sum = {0};
-        kept.each([&](auto, auto &x) {
+        kept.each([&](auto, auto &x, int) {
 #pragma unroll
             for (int j = 0; j < ROW::VEC; j++) sum.x += x[j] = expf(x[j] - largest.x);
         });
         const ACC factor = 1 / row.reduce(sum).x;
-        kept.each([&](auto v, auto &x) { row.store(y, v, scale(x, factor)); });
+        kept.each([&](auto v, auto &x, int) { row.store(y, v, scale(x, factor)); });
     } else {
         Online all = {-K_INF, 0};
-        kept.each([&](auto, auto &x) { add(all, x); });
+        kept.each([&](auto, auto &x, int) { add(all, x); });
         all = row.reduce(all);
         const ACC factor = 1 / all.sum;
-        kept.each([&](auto v, auto &x) {
+        kept.each([&](auto v, auto &x, int) {
 #pragma unroll
             for (int j = 0; j < ROW::VEC; j++) x[j] = expf(x[j] - all.largest);
             row.store(y, v, scale(x, factor));
@@ -136,16 +138,17 @@ extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)
     const long long row = (long long)(blockIdx.x / __CLUSTER__) * __RPB__ + threadIdx.x / __TPR__;
     if (__CLUSTER__ > 1) k_cluster_arrive();
     k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int> place(row, rows, cols);
-    KF_ENTRY(softmax_row)<__KEEP__>(place, x, y);
+    softmax_row<__KEEP__>(place, x, y);
 }
 
 // The same for any row, and arrays aligned to no more than an element.
 extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)
     KF_ENTRY(softmax_any)(const T_x *__restrict__ x, T_y *__restrict__ y, const long long rows,
                       const long long cols) {
-    for (long long top = (long long)blockIdx.x * __RPB__; top < rows; top += (long long)gridDim.x * __RPB__) {
+    long long top = (long long)blockIdx.x * __RPB__;
+    for (; top < rows; top += (long long)gridDim.x * __RPB__) {
         k_row<1, true, __TPR__, __RPB__, 1, long long> place(top + threadIdx.x / __TPR__, rows, cols);
-        KF_ENTRY(softmax_row)<2>(place, x, y);
+        softmax_row<2>(place, x, y);
         __syncthreads();
     }
 }

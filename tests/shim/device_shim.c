@@ -278,6 +278,10 @@ static bool set_shared(DeviceState *state, BlockUnit *unit, const Launch *launch
 static Outcome launch_one(DeviceState *state, const Launch *launch, const Module *module,
                           const Address *buffers, Why *why) {
     BlockCall call = {0};
+    if (launch->cluster > 1) {
+        why_set(why, "the shim has no clusters");
+        return OUTCOME_INFEASIBLE;
+    }
     bool twin = launch->alignment > 1 && !aligned(launch, buffers);
     const char *entry = twin ? launch->twin : launch->entry;
     void *symbol = entry ? dlsym(module->library, entry) : NULL;

@@ -20,6 +20,7 @@ __asm__(".text\n"
         "    ret\n"
         "fiber_begin:\n"
         "    movq %r12, %rdi\n    callq *%rbx\n    ud2\n");
+/* Behind the return address an odd word: calls want the stack at a multiple of 16. */
 enum { WORD_ARGUMENT = 3, WORD_WORK = 4, WORD_RETURN = 6, WORDS = 9 };
 #elif defined(__aarch64__)
 __asm__(".text\n"

@@ -7,7 +7,7 @@
  * what a kernel may touch, or a vector that is not aligned, ends the launch with a message. */
 #ifndef SHIM_H
 #define SHIM_H
-/* clang-format off: tables of one-line functions */
+/* clang-format off */ /* tables of one-line functions */
 
 #include "block.h"
 
@@ -170,10 +170,8 @@ SHIM T __shfl_xor_sync(unsigned int mask, T value, int with, int width = 32, SHI
         *to = value;                                       \
     }
 SHIM_LOAD(__ldg)
-SHIM_LOAD(__ldcs)
-SHIM_LOAD(__ldcg)
-SHIM_LOAD(__ldca) SHIM_LOAD(__ldlu) SHIM_LOAD(__ldcv) SHIM_STORE(__stcs) SHIM_STORE(__stcg)
-    SHIM_STORE(__stwt) SHIM_STORE(__stwb)
+SHIM_LOAD(__ldcs) SHIM_LOAD(__ldcg) SHIM_LOAD(__ldca) SHIM_LOAD(__ldlu) SHIM_LOAD(__ldcv)
+    SHIM_STORE(__stcs) SHIM_STORE(__stcg) SHIM_STORE(__stwt) SHIM_STORE(__stwb)
 
 #define SHIM_ATOMIC(name, result)                       \
     template <typename T> SHIM T name(T *at, T value) { \
@@ -259,19 +257,18 @@ SHIM unsigned int __byte_perm(unsigned int a, unsigned int b, unsigned int selec
     extern "C" double name(double, double) noexcept; \
     extern "C" float name##f(float, float) noexcept;
 SHIM_MATH1(fabs)
-SHIM_MATH1(floor)
-SHIM_MATH1(ceil)
-SHIM_MATH1(trunc) SHIM_MATH1(rint) SHIM_MATH1(round) SHIM_MATH1(nearbyint) SHIM_MATH1(sqrt)
-    SHIM_MATH1(cbrt) SHIM_MATH1(exp) SHIM_MATH1(exp2) SHIM_MATH1(exp10) SHIM_MATH1(expm1)
-        SHIM_MATH1(log) SHIM_MATH1(log2) SHIM_MATH1(log10) SHIM_MATH1(log1p) SHIM_MATH1(sin)
-            SHIM_MATH1(cos) SHIM_MATH1(tan) SHIM_MATH1(asin) SHIM_MATH1(acos) SHIM_MATH1(atan)
-                SHIM_MATH1(sinh) SHIM_MATH1(cosh) SHIM_MATH1(tanh) SHIM_MATH1(asinh)
-                    SHIM_MATH1(acosh) SHIM_MATH1(atanh) SHIM_MATH1(erf) SHIM_MATH1(erfc)
-                        SHIM_MATH1(lgamma) SHIM_MATH1(tgamma) SHIM_MATH2(fmax) SHIM_MATH2(fmin)
-                            SHIM_MATH2(fmod) SHIM_MATH2(copysign) SHIM_MATH2(pow) SHIM_MATH2(atan2)
-                                SHIM_MATH2(hypot) SHIM_MATH2(fdim) SHIM_MATH2(nextafter)
-                                    SHIM_MATH2(remainder) extern "C" double fma(double, double,
-                                                                                double) noexcept;
+SHIM_MATH1(floor) SHIM_MATH1(ceil) SHIM_MATH1(trunc) SHIM_MATH1(rint) SHIM_MATH1(round)
+    SHIM_MATH1(nearbyint) SHIM_MATH1(sqrt) SHIM_MATH1(cbrt) SHIM_MATH1(exp) SHIM_MATH1(exp2)
+        SHIM_MATH1(exp10) SHIM_MATH1(expm1) SHIM_MATH1(log) SHIM_MATH1(log2) SHIM_MATH1(log10)
+            SHIM_MATH1(log1p) SHIM_MATH1(sin) SHIM_MATH1(cos) SHIM_MATH1(tan) SHIM_MATH1(asin)
+                SHIM_MATH1(acos) SHIM_MATH1(atan) SHIM_MATH1(sinh) SHIM_MATH1(cosh) SHIM_MATH1(tanh)
+                    SHIM_MATH1(asinh) SHIM_MATH1(acosh) SHIM_MATH1(atanh) SHIM_MATH1(erf)
+                        SHIM_MATH1(erfc) SHIM_MATH1(lgamma) SHIM_MATH1(tgamma) SHIM_MATH2(fmax)
+                            SHIM_MATH2(fmin) SHIM_MATH2(fmod) SHIM_MATH2(copysign) SHIM_MATH2(pow)
+                                SHIM_MATH2(atan2) SHIM_MATH2(hypot) SHIM_MATH2(fdim)
+                                    SHIM_MATH2(nextafter)
+                                        SHIM_MATH2(remainder) extern "C" double fma(
+                                            double, double, double) noexcept;
 extern "C" float fmaf(float, float, float) noexcept;
 extern "C" double ldexp(double, int) noexcept;
 extern "C" float ldexpf(float, int) noexcept;
@@ -306,8 +303,8 @@ SHIM float __saturatef(float x) {
         return a > b ? a : b; \
     }
 SHIM_MIN_MAX(int)
-SHIM_MIN_MAX(unsigned int)
-SHIM_MIN_MAX(long long) SHIM_MIN_MAX(unsigned long long) SHIM float min(float a, float b) {
+SHIM_MIN_MAX(unsigned int) SHIM_MIN_MAX(long long) SHIM_MIN_MAX(unsigned long long) SHIM
+    float min(float a, float b) {
     return fminf(a, b);
 }
 SHIM float max(float a, float b) {
@@ -334,8 +331,8 @@ SHIM long long abs(long long x) {
         return expression;                           \
     }
 SHIM_ROUNDED(add, a + b)
-SHIM_ROUNDED(sub, a - b)
-SHIM_ROUNDED(mul, a *b) SHIM_ROUNDED(div, a / b) SHIM float __fmaf_rn(float a, float b, float c) {
+SHIM_ROUNDED(sub, a - b) SHIM_ROUNDED(mul, a *b) SHIM_ROUNDED(div, a / b) SHIM
+    float __fmaf_rn(float a, float b, float c) {
     return fmaf(a, b, c);
 }
 SHIM double __fma_rn(double a, double b, double c) {
@@ -428,9 +425,8 @@ static inline __attribute__((SHIM_PLAIN)) void shim_access(const char *what, uin
         shim_access("write", at, bytes);                           \
     }
 SHIM_ACCESS(1)
-SHIM_ACCESS(2)
-SHIM_ACCESS(4)
-SHIM_ACCESS(8) SHIM_ACCESS(16) SHIM_CALLED void __asan_loadN_noabort(uintptr_t at, size_t bytes) {
+SHIM_ACCESS(2) SHIM_ACCESS(4) SHIM_ACCESS(8) SHIM_ACCESS(16) SHIM_CALLED
+    void __asan_loadN_noabort(uintptr_t at, size_t bytes) {
     shim_access("read", at, bytes);
 }
 SHIM_CALLED void __asan_storeN_noabort(uintptr_t at, size_t bytes) {

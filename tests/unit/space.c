@@ -324,6 +324,56 @@ static void samples_what_is_too_much(void **state) {
     assert_memory_not_equal(some, others, count * sizeof *some);
 }
 
+/* The walk over knobs finds what trying every point finds. */
+static void walks_to_every_allowed_point(void **state) {
+    (void)state;
+    Space space = {.arena = arena};
+    const int64_t a[] = {1, 2, 3, 4, 5}, b[] = {8, 0, 16}, c[] = {7, 1, 3, 9};
+    assert_true(space_add_knob(&space, "__A__", a, 5, 1) &&
+                space_add_knob(&space, "__B__", b, 3, 8));
+    assert_true(space_add_knob(&space, "__C__", c, 4, 7));
+    require(&space, "8 % A == 0 || C > 3", true);
+    require(&space, "B == 0 || B // A >= 4", true);
+    require(&space, "A + C != B", false);
+    require(&space, "2 > 1", true);
+    for (int sensible = 0; sensible < 2; sensible++) {
+        uint64_t *indices;
+        uint32_t found = 0;
+        uint32_t count = space_allowed(&space, bindings, sensible, arena, 1000, 0, &indices);
+        for (uint64_t i = 0; i < space_size(&space); i++) {
+            Point point = space_point(&space, i);
+            if (!space_allows(&space, &point, bindings, sensible)) continue;
+            assert_true(found < count && indices[found] == i);
+            found++;
+        }
+        assert_int_equal(found, count);
+    }
+}
+
+static void the_default_is_near_the_first_values(void **state) {
+    (void)state;
+    const int64_t powers[] = {256, 1, 2, 4, 8, 16, 32, 64, 128}, few[] = {1, 2, 4};
+    Space space = {.arena = arena};
+    Point point;
+    assert_true(space_add_knob(&space, "__T__", powers, 9, 256));
+    assert_true(space_add_knob(&space, "__R__", few, 3, 1));
+    assert_true(space_default(&space, bindings, &point));
+    assert_int_equal(point.value[0], 256);
+    require(&space, "T <= 100", false);
+    assert_true(space_default(&space, bindings, &point));
+    assert_int_equal(point.value[0], 64);
+    assert_int_equal(point.value[1], 1);
+    require(&space, "T * R == 64", true);
+    require(&space, "T != 64", true);
+    assert_true(space_default(&space, bindings, &point));
+    assert_int_equal(point.value[0], 32);
+    require(&space, "T == 256 && R == 1 || T > 1000", false); /* nothing is sensible */
+    assert_true(space_default(&space, bindings, &point));
+    assert_int_equal(point.value[0], 32);
+    require(&space, "R > 4", true);
+    assert_false(space_default(&space, bindings, &point));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(index_and_point_are_a_bijection),
@@ -337,6 +387,8 @@ int main(void) {
         cmocka_unit_test(checks_expressions_ahead),
         cmocka_unit_test(allows_what_constraints_say),
         cmocka_unit_test(samples_what_is_too_much),
+        cmocka_unit_test(walks_to_every_allowed_point),
+        cmocka_unit_test(the_default_is_near_the_first_values),
     };
     return cmocka_run_group_tests(tests, open_arena, close_arena);
 }

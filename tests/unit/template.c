@@ -169,7 +169,11 @@ static void says_where_knobs_do_not_reach(void **state) {
     assert_says("int tpr = __TPR__;", "float__TPR__ a;",
                 "my \"t\".cu:12:59: error: __TPR__ is not replaced inside a longer word");
     assert_says("int tpr = __TPR__;", "float__TPR__ a;", "paste: KF_CAT(..., __TPR__)");
-    assert_non_null(parse(edited("int tpr = __TPR__;", "asm(\"mov %0, __TPR__;\");")));
+    assert_says("int tpr = __TPR__;", "asm volatile(\"mov %0, __TPR__;\" :);",
+                "my \"t\".cu:12:72: error: __TPR__ is not replaced inside a string of asm");
+    assert_non_null(
+        strstr(text_string(&said), "^~~~~~~~~~~~~~~~~~ quote: \"...\" KF_STR(__TPR__)"));
+    assert_non_null(parse(edited("int tpr = __TPR__;", "asm(\"nop;\"); f(\"__TPR__\");")));
     assert_int_equal(diags.warnings, 1);
     assert_non_null(strstr(text_string(&said), "KF_STR(__TPR__)"));
     assert_non_null(
@@ -184,6 +188,63 @@ static void params_may_be_args(void **state) {
     assert_non_null(
         parse("//! kernel k\n//! computes param t = 2; y = x * t\n//! input x[n] : f32\n"
               "//! output y[n] : f32\n//! args x y n t\n//! launch grid = n\n"));
+}
+
+/* softmax with lines from the command line. */
+static const Template *with_options(const char *options) {
+    diags = (Diags){.arena = arena};
+    const Source *file = source_new(arena, "t.cu", softmax, strlen(softmax));
+    const Source *more = source_new(arena, "<options>", options, strlen(options));
+    const Template *template = template_parse_with(arena, file, more, "cuda", &diags);
+    text_clear(&said);
+    diags_print(&said, &diags);
+    return template;
+}
+
+static void options_replace_what_they_are_about(void **state) {
+    (void)state;
+    const Template *template = with_options("knob __TPR__ 8 16\n"
+                                            "knob __NEW__ 1 2\n"
+                                            "require __NEW__ < 3\n"
+                                            "launch grid = rows block = 8 # of softmax\n"
+                                            "input x[rows, cols] : f64\n");
+    assert_string_equal(text_string(&said), "");
+    assert_int_equal(template->space.knob_count, 3);
+    assert_int_equal(space_size(&template->space), 4 * 2 * 2);
+    assert_int_equal(template->space.constraints.count, 3);
+    assert_int_equal(template->launches.count, 1);
+    assert_int_equal(
+        eval(template, &template->launches.data[0], template->launches.data[0].block[0]), 8);
+    assert_int_equal(template->inputs.count, 1);
+    assert_int_equal(template->inputs.data[0].types[0], DT_F64);
+    template = with_options("kernel other\nargs y x rows cols\ncomputes y = x\n");
+    assert_string_equal(template->name, "other");
+    assert_string_equal(template->args.data[0], "y");
+    assert_int_equal(with_options("launch second grid = 1")->launches.count, 2);
+}
+
+static void options_are_blamed_for_what_they_say(void **state) {
+    (void)state;
+    assert_null(with_options("require __RPB__ < 3\nrequire __RBP__ < 3"));
+    assert_non_null(strstr(text_string(&said), "<options>:2:9: error: "));
+    assert_null(with_options("args x y\nargs x y"));
+    assert_non_null(strstr(text_string(&said), "<options>:2:1: error: the header has such a line"));
+    assert_null(with_options("knobs"));
+    assert_non_null(strstr(text_string(&said), "did you mean 'knob'?"));
+}
+
+static void a_space_stands_alone(void **state) {
+    (void)state;
+    static const Binding sizes[] = {{"n", 6}};
+    static const char text[] = "require n % VEC == 0\nknob __VEC__ 1 2 4\nprefer VEC > 1\n";
+    diags = (Diags){.arena = arena};
+    const Space *space = template_space(arena, source_new(arena, "<space>", text, strlen(text)),
+                                        (Bindings){sizes, 1}, &diags);
+    uint64_t *indices;
+    assert_int_equal(space_allowed(space, (Bindings){sizes, 1}, false, arena, 9, 0, &indices), 2);
+    assert_int_equal(space_allowed(space, (Bindings){sizes, 1}, true, arena, 9, 0, &indices), 1);
+    assert_null(
+        template_space(arena, source_new(arena, "<space>", "kernel k", 8), (Bindings){0}, &diags));
 }
 
 static const char *instance(const char *text, const char *values, const char *suffix) {
@@ -209,6 +270,11 @@ static void instantiates(void **state) {
                                      "#undef __VEC__\n#undef KF_ENTRY\n",
                                      small));
     assert_non_null(strstr(instance(small, "", ""), "#define KF_ENTRY(name) name\n"));
+    static const char plain[] = "//! kernel k\n//! output y[n] : f32\n//! args y n\n"
+                                "//! launch grid = n twin = slow\nint k;";
+    assert_non_null(strstr(instance(plain, "", "_a"), "#define k k_a\n#define slow slow_a\n"));
+    assert_non_null(strstr(instance(plain, "", "_a"), "#undef k\n"));
+    assert_null(strstr(instance(plain, "", ""), "#define k"));
     assert_non_null(strstr(instance(edited("int tpr", "KF_CAT(int, __TPR__) tpr"), "", ""),
                            "#define KF_CAT(a, b)"));
 }
@@ -219,6 +285,8 @@ static void hashes_all_but_knob_lines(void **state) {
     assert_true(parse(edited(" 1 2 4 8", " 1 2 4 8 16"))->hash == hash);
     assert_true(parse(edited("int tpr", "int  tpr"))->hash != hash);
     assert_true(parse(edited("<= 1024", "<= 512"))->hash != hash);
+    assert_true(with_options("")->hash == hash && with_options("knob __A__ 1 2")->hash == hash);
+    assert_true(with_options("require 1 < 2")->hash != hash);
 }
 
 int main(void) {
@@ -230,6 +298,9 @@ int main(void) {
         cmocka_unit_test(collects_independent_errors),
         cmocka_unit_test(says_where_knobs_do_not_reach),
         cmocka_unit_test(params_may_be_args),
+        cmocka_unit_test(options_replace_what_they_are_about),
+        cmocka_unit_test(options_are_blamed_for_what_they_say),
+        cmocka_unit_test(a_space_stands_alone),
         cmocka_unit_test(instantiates),
         cmocka_unit_test(hashes_all_but_knob_lines),
     };
