@@ -1,12 +1,14 @@
 /* In: a kernel of a program. Out: points of it, as sources and Runs. */
-#include <string.h>
+#include <stdlib.h>
 
 #include "compiler/gate.h"
 #include "tests/shim/device_shim.h"
 #include "tests/shim/judge.h"
-#include "tuner/tune.h"
+#include "tuner/problem.h"
 
-enum { UNIT_POINTS = 6, POINTS_MAX = 4096 };
+/* Larger edges are left to GPUs and to KF_CHECK_ALL=1: a thread that waits costs a microsecond, a
+ * multiplication of a tile 5 ns. */
+enum { UNIT_POINTS = 6, POINTS_MAX = 4096, EDGE_THREADS = 1 << 16, EDGE_OPERATIONS = 1 << 19 };
 
 typedef struct Sampler {
     Arena *arena;
@@ -18,6 +20,20 @@ typedef struct Sampler {
     uint32_t in_unit;
 } Sampler;
 
+static int64_t threads_of(const Run *run) {
+    int64_t threads = 0;
+    for (uint32_t i = 0; i < run->launches.count; i++) {
+        const Launch *l = &run->launches.data[i];
+        threads += l->grid[0] * l->grid[1] * l->grid[2] * l->block[0] * l->block[1] * l->block[2];
+    }
+    return threads;
+}
+
+static bool is_small(const Run *run, const Ir *ir) {
+    if (getenv("KF_CHECK_ALL")) return threads_of(run) <= 16 * EDGE_THREADS;
+    return threads_of(run) <= EDGE_THREADS && problem_operations(ir) <= EDGE_OPERATIONS;
+}
+
 static const Run *edge_runs(Sampler *s, const Point *point) {
     const Template *template = s->kernel->template;
     const Ir *const *shapes = gate_shapes(s->arena, s->subject->ir, &s->subject->edge_count);
@@ -25,7 +41,8 @@ static const Run *edge_runs(Sampler *s, const Point *point) {
     for (uint32_t i = 0; i < s->subject->edge_count; i++) {
         const Bound *bound = kernel_bound(s->arena, s->kernel, shapes[i]);
         const char *why;
-        if (!bound || !tune_run(s->arena, template, bound, point, &s->identity, &runs[i], &why))
+        if (!bound || !tune_run(s->arena, template, bound, point, &s->identity, &runs[i], &why) ||
+            !is_small(&runs[i], shapes[i]))
             runs[i].launches.count = 0;
     }
     return runs;
