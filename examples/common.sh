@@ -1,10 +1,10 @@
 # What the shell examples share. `NAME.sh [DEVICE [small]]`: kfuse's default device, or cpu, cuda:1, …; `small` takes
-# small shapes and two candidates, to try it in seconds. $KFUSE is the program, if not in PATH.
+# small shapes and two candidates a search, to try it in seconds. $KFUSE is the program, if not in PATH.
 set -eu
 kfuse=${KFUSE:-kfuse}
 device=${1-} size=${2-}
 search=()
-[ "$size" != small ] || search=(--effort quick --trials 2)
+[ "$size" != small ] || search=(--effort quick --trials 2 --budget 1)
 [ -z "$device" ] || search+=(--device "$device")
 
 # `sized LARGE SMALL`: words for this run's size.
@@ -28,10 +28,18 @@ winner() { echo "$(field kernel):$(field winner | tr -d '{}"' | tr : =)"; }
 ratio() { awk -v a="$1" -v b="$2" 'BEGIN { if (a > 0 && b > 0) printf "%.2f", a / b; else printf "-" }'; }
 round() { awk -v f="$1" -v v="$2" 'BEGIN { if (v == "-") printf "-"; else printf f, v }'; }
 
-# `row LABEL`: time, GB/s, fraction of what the device streams, time of one kernel per operation over it, the winner.
-head_row() { printf '%-26s %10s %7s %5s %8s  %s\n' "$1" us GB/s roof eager/ winner; }
+# What moves or is computed a second.
+rate() {
+    awk -v us="$(field time_us)" -v operations="$(field operations)" -v gb="$(field gbps)" 'BEGIN {
+        if (operations > 0 && us > 0) printf "%.3g TFLOP/s", operations / us / 1e6
+        else if (gb > 0) printf "%.3g GB/s", gb
+        else printf "-" }'
+}
+
+# `row LABEL`: time, rate, fraction of what the device streams, time of one kernel per operation over it, the winner.
+head_row() { printf '%-22s %10s %14s %5s %7s  %s\n' "$1" us rate roof eager/ winner; }
 row() {
-    printf '%-26s %10s %7s %5s %8s  %s\n' "$1" "$(round %.2f "$(field time_us)")" "$(round %.0f "$(field gbps)")" \
+    printf '%-22s %10s %14s %5s %7s  %s\n' "$1" "$(round %.2f "$(field time_us)")" "$(rate)" \
         "$(round %.2f "$(field roof_fraction)")" "$(round %.2f "$(field speedup)")" "$(winner)"
 }
 

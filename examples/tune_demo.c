@@ -50,7 +50,9 @@ static KfStatus tune(const char *what, KfProgram *program, Words words) {
     return KF_OK;
 }
 
-static void tune_product(KfSession *session, const char *what, int64_t n, Words words) {
+static void tune_product(KfSession *session, int64_t n, Words words) {
+    char what[64];
+    snprintf(what, sizeof what, "a @ b, %lld cubed", (long long)n);
     KfProgram *program = open_product(session, words.device, n, n, n);
     require(session, tune(what, program, words));
     kf_program_close(program);
@@ -100,9 +102,9 @@ int main(int count, char **arguments) {
     char folder[] = "/tmp/tune_demo-XXXXXX";
     KfSession *session = open_fresh(folder);
     printf("%-26s %-6s %8s %8s %10s  %s\n", "", "", "compiled", "s", "us", "winner");
-    tune_product(session, "a @ b", words.small ? 64 : 1024, words);
-    tune_product(session, "the same again", words.small ? 64 : 1024, words);
-    tune_product(session, "a near shape", words.small ? 60 : 1000, words);
+    tune_product(session, words.small ? 64 : 1024, words);
+    tune_product(session, words.small ? 64 : 1024, words);
+    tune_product(session, words.small ? 60 : 1000, words);
     tune_files(session, folder, words);
     close_fresh(session, folder);
     return 0;

@@ -1,6 +1,6 @@
 # tests/bench/bench.py without torch: kfuse by the command line and by libkfuse, every op beside the oracle.
 command -v python3 >/dev/null || skip "no python3"
-bench() { run python3 "$SOURCE/tests/bench/bench.py" --check --types f32 --effort quick --trials 2 "$@"; }
+bench() { run python3 "$SOURCE/tests/bench/bench.py" --check --types f32 --effort quick --trials 2 --budget 1 "$@"; }
 bench --out rows.json
 expect_status 0
 for op in softmax layernorm rmsnorm matmul gelu bias_gelu; do expect_out "$op "; done
