@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """kfuse beside torch eager (products: cuBLAS) and torch.compile, in one run under one protocol:
 
-    tests/bench/bench.py [--groups rows,matmul,elementwise] [--types f32,bf16] [--out FILE.json] [kfuse's options…]
+    tests/bench/bench.py [--groups rows,matmul,elementwise] [--ops softmax,…] [--types f32,bf16] [--out FILE.json]
+                         [kfuse's options…]
 
 Each cell is tuned by the command line, whose kernel is then launched on torch's arrays through libkfuse. Every call
 works on the next of as many sets of arrays as exceed four times the L2; calls are captured into one CUDA graph a
@@ -69,10 +70,10 @@ class Cell:
         return [f"{name}={text(shape)}" for name, shape in self.inputs.items()]
 
 
-def cells(groups, types, check):
+def cells(groups, only, types, check):
     for group in groups:
         ops, shapes, small, known = GROUPS[group]
-        for op in ops:
+        for op in [op for op in ops if op in only]:
             for shape in small if check else shapes:
                 for dtype in known:
                     if dtype in types:
@@ -339,15 +340,17 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
                                      allow_abbrev=False)
     parser.add_argument("--groups", default=",".join(GROUPS))
+    parser.add_argument("--ops", default=",".join(OPS))
     parser.add_argument("--types", default="f32,bf16")
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--out", metavar="FILE.json")
     parser.add_argument("--check", action="store_true")
     known, options = parser.parse_known_args()
-    known.groups, known.types = known.groups.split(","), known.types.split(",")
-    for name in known.groups:
-        if name not in GROUPS:
-            parser.error(f"no group '{name}': choose from {', '.join(GROUPS)}")
+    for key, names in [("groups", GROUPS), ("ops", OPS), ("types", BYTES)]:
+        setattr(known, key, getattr(known, key).split(","))
+        for name in getattr(known, key):
+            if name not in names:
+                parser.error(f"--{key} has no '{name}': choose from {', '.join(names)}")
     return known, options
 
 
@@ -362,7 +365,7 @@ def main():
     Kernel.load()
     rows, failures = [], []
     print(machine.describe(), HEAD, sep="\n", flush=True)
-    for cell in cells(asked.groups, asked.types, asked.check):
+    for cell in cells(asked.groups, asked.ops, asked.types, asked.check):
         try:
             rows.append(measure(cell, machine, options))
             say(rows[-1])
