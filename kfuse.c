@@ -94,21 +94,34 @@ static bool is_whole(const Parts *parts, const Ir *ir) {
 }
 
 /* Every part as a problem of its own. */
-static void build_problems(KfKernel *kernel, const TuneProblem *whole, const Parts *parts,
-                           const ProblemOptions *options) {
+static KfStatus build_problems(KfKernel *kernel, const TuneProblem *whole, const Parts *parts,
+                               const KfTuneOptions *in) {
+    ProblemOptions options = {kernel->program->math, in->hot, in->exact};
     const Ir *rounded = is_whole(parts, whole->ir) ? whole->rounded : NULL;
-    for (uint32_t i = 0; i < parts->list.count; i++) {
+    KfStatus status = KF_OK;
+    for (uint32_t i = 0; i < parts->list.count && status == KF_OK; i++) {
         Part *part = &parts->list.data[i];
-        problem_build(kernel->arena, whole, part->ir, rounded, &part->kernels, options,
+        problem_build(kernel->arena, whole, part->ir, rounded, &part->kernels, &options,
                       &part->problem);
+        status = space_check_points(kernel->program, part);
     }
+    kernel->parts = parts->list.data;
+    kernel->part_count = parts->list.count;
+    return status;
 }
 
-/* An only part is judged and timed against the eager chain by itself; of several, the whole is, and
- * each has its roof. */
+/* The chain that the program is compared with, or NULL. An only part is judged and timed against it by
+ * itself; of several, the whole is, and each has its roof. */
 static bool add_companions(KfKernel *kernel, TuneProblem *whole, const Parts *parts,
-                           const Eager *chain, Why *why) {
+                           const Eager **eager_chain, Why *why) {
+    const KfProgram *program = kernel->program;
     const Library *kernels = library(kernel->program, kernel->device->language);
+    Diags diags = {.arena = kernel->arena};
+    const Eager *chain = NULL;
+    if (program->ast)
+        chain = eager(kernel->arena, program->ast, program->session->registry, &program->lower,
+                      program->ir, &diags);
+    *eager_chain = chain;
     bool only = is_whole(parts, whole->ir);
     for (uint32_t i = 0; i < parts->list.count; i++)
         if (!problem_companions(kernel->arena, only ? chain : NULL, kernels,
@@ -122,7 +135,7 @@ KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *in) {
     KfSession *session = program->session;
     Arena *arena = kernel->arena;
     double began = tuning_clock();
-    Diags diags = {.arena = arena};
+    const Eager *chain;
     DeviceIdentity *identity = arena_new(arena, DeviceIdentity);
     TuneOptions options;
     Parts parts = {0};
@@ -146,20 +159,12 @@ KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *in) {
         .journal = session->journal,
         .given = program->given,
     };
-    ProblemOptions how = {program->math, in->hot, in->exact};
-    build_problems(kernel, &whole, &parts, &how);
+    if ((status = build_problems(kernel, &whole, &parts, in)) != KF_OK) return status;
     Part *list = parts.list.data;
-    for (uint32_t i = 0; i < parts.list.count; i++)
-        if ((status = space_check_points(program, &list[i])) != KF_OK) return status;
-    kernel->parts = list;
-    kernel->part_count = parts.list.count;
     if (!tuning_options(program, in, &list[0].problem, arena, &options)) return KF_USAGE;
     if (!options.retune && tuning_answer(kernel, list, parts.list.count, &options, began))
         return KF_OK;
-    const Eager *chain = program->ast ? eager(arena, program->ast, session->registry,
-                                              &program->lower, program->ir, &diags)
-                                      : NULL;
-    if (!add_companions(kernel, &whole, &parts, chain, &why))
+    if (!add_companions(kernel, &whole, &parts, &chain, &why))
         return session_say(session, KF_NO_KERNEL, "%s", why.text);
     return tuning_kernel(kernel, &whole, list, parts.list.count, &options, chain, began);
 }

@@ -131,26 +131,26 @@ static void specify_inputs(KfProgram *program, const Inference *in) {
     program->lower.input_count = template->inputs.count;
 }
 
+static bool has_output(const Template *template, const char *name) {
+    for (uint32_t o = 0; o < template->outputs.count; o++)
+        if (strcmp(template->outputs.data[o].name, name) == 0) return true;
+    return false;
+}
+
 static KfStatus check_layouts(KfProgram *program, const KfProblem *problem) {
-    for (size_t i = 0; i < problem->input_count + problem->output_count; i++) {
-        bool input = i < problem->input_count;
-        const KfTensor *t =
-            input ? &problem->inputs[i] : &problem->outputs[i - problem->input_count];
-        if (t->strides)
-            return session_say(program->session, KF_USAGE,
-                               "a template's arrays are dense: '%s' has strides", t->name);
-        if (!input && !find_tensor(problem->outputs, i - problem->input_count, t->name)) {
-            const Template *template = program->template->template;
-            uint32_t o = 0;
-            while (o < template->outputs.count &&
-                   strcmp(template->outputs.data[o].name, t->name) != 0)
-                o++;
-            if (o == template->outputs.count)
-                return session_say(program->session, KF_INPUT, "the template has no output '%s'",
-                                   t->name);
-        }
+    const Template *template = program->template->template;
+    const char *strided = NULL;
+    for (size_t i = 0; i < problem->input_count; i++)
+        if (problem->inputs[i].strides) strided = problem->inputs[i].name;
+    for (size_t i = 0; i < problem->output_count; i++) {
+        if (problem->outputs[i].strides) strided = problem->outputs[i].name;
+        if (!has_output(template, problem->outputs[i].name))
+            return session_say(program->session, KF_INPUT, "the template has no output '%s'",
+                               problem->outputs[i].name);
     }
-    return KF_OK;
+    return !strided ? KF_OK
+                    : session_say(program->session, KF_USAGE,
+                                  "a template's arrays are dense: '%s' has strides", strided);
 }
 
 /* --- its program: what it computes */

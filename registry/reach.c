@@ -106,7 +106,9 @@ static Span find_name(const Source *source, const char *name) {
 static void check_entry(const Template *template, const TemplateLaunch *launch, const char *name,
                         Diags *diags) {
     const Source *source = template->source;
-    Span place = find_name(source, name), said = launch->ast->directive->mark;
+    const Directive *line = launch->ast->directive;
+    Span place = find_name(source, name), said = line->mark;
+    if (said.end == 0 && line->fields.count > 0) said = line->fields.data[0].mark;
     if (place.end == 0)
         diag_error(diags, launch->ast->source, said, NULL, "%s has no '%s' to launch", source->name,
                    name);

@@ -48,34 +48,49 @@ static size_t largest_temporary(const BenchJob *job, uint32_t index) {
     return (size_t)largest;
 }
 
+/* A kernel that wants alignment and has no twin is never launched without. */
+static bool takes(const Run *run, const Address *addresses) {
+    for (uint32_t l = 0; l < run->launches.count; l++) {
+        const Launch *launch = &run->launches.data[l];
+        for (uint32_t a = 0; a < launch->arg_count && !launch->twin; a++)
+            if (launch->args[a].kind == ARG_BUFFER && launch->alignment > 1 &&
+                addresses[launch->args[a].buffer] % launch->alignment != 0)
+                return false;
+    }
+    return run->launches.count > 0;
+}
+
 static Outcome launch_edges(Rig *rig, const Mounted *mounted, const BenchJob *job,
-                            const Guarded *temporaries, Address *addresses, Why *why) {
+                            const Guarded *temporaries, Address *addresses, bool *ran, Why *why) {
     Outcome outcome = OUTCOME_OK;
     rig_limit(rig->setup.run_limit);
     for (uint32_t i = 0; i < job->edge_count && outcome == OUTCOME_OK; i++) {
         const Run *run = &job->edge_runs[i];
         edge_addresses(rig, &rig->gate->edges.data[i], temporaries, run->temporaries.count,
                        addresses);
-        outcome = rig->device->launch(rig->state, run, mounted->modules, addresses, NULL, why);
+        ran[i] = takes(run, addresses);
+        if (ran[i])
+            outcome = rig->device->launch(rig->state, run, mounted->modules, addresses, NULL, why);
     }
     Outcome finished = rig->device->finish(rig->state, why);
     rig_unlimit();
     return outcome == OUTCOME_OK ? finished : outcome;
 }
 
-/* A point whose `require` rules a shape out never runs on it: no result is owed. */
+/* A point whose `require` rules a shape out never runs on it, nor one on pointers that it does not
+ * take: no result is owed. */
 static void excuse(const Edge *edge, uint8_t *image) {
     for (uint32_t i = 0; i < edge->ir->outputs.count; i++)
         image_scatter(edge, image, i, edge->expected[i].lo);
 }
 
-static Outcome judge_image(Rig *rig, const BenchJob *job, Arena *arena, uint8_t *image,
-                           Check *check, Why *why) {
+static Outcome judge_image(Rig *rig, const BenchJob *job, const bool *ran, Arena *arena,
+                           uint8_t *image, Check *check, Why *why) {
     const char *reason = "";
     if (!rig->device->download(rig->state, image, rig->image, rig->gate->size, why))
         return OUTCOME_CRASH;
     for (uint32_t i = 0; i < job->edge_count; i++)
-        if (job->edge_runs[i].launches.count == 0) excuse(&rig->gate->edges.data[i], image);
+        if (!ran[i]) excuse(&rig->gate->edges.data[i], image);
     if (gate_judge(rig->gate, image, arena, check, &reason)) return OUTCOME_OK;
     return wrong(why, reason);
 }
@@ -85,6 +100,7 @@ Outcome judge_edges(Rig *rig, const Mounted *mounted, const BenchJob *job, Check
     Arena *arena = arena_open();
     Guarded *temporaries = arena_array(arena, Guarded, count);
     Address *addresses = arena_array(arena, Address, rig->tensor_count + count);
+    bool *ran = arena_array(arena, bool, job->edge_count);
     uint8_t *image = malloc(rig->gate->size + 1);
     Outcome outcome = OUTCOME_LAUNCH;
     bool good = image != NULL || why_set(why, "out of memory");
@@ -93,8 +109,8 @@ Outcome judge_edges(Rig *rig, const Mounted *mounted, const BenchJob *job, Check
     for (uint32_t i = 0; i < count && good; i++)
         good = rig_allocate(rig, largest_temporary(job, i), &temporaries[i], why);
     if (good && rig->device->upload(rig->state, rig->image, rig->gate->image, rig->gate->size, why))
-        outcome = launch_edges(rig, mounted, job, temporaries, addresses, why);
-    if (outcome == OUTCOME_OK) outcome = judge_image(rig, job, arena, image, check, why);
+        outcome = launch_edges(rig, mounted, job, temporaries, addresses, ran, why);
+    if (outcome == OUTCOME_OK) outcome = judge_image(rig, job, ran, arena, image, check, why);
     for (uint32_t i = 0; i < count; i++) rig_release(rig, &temporaries[i]);
     free(image);
     arena_close(arena);

@@ -152,6 +152,8 @@ static void line_right(Text *out, const Report *r) {
     if (!isnan(r->max_bound)) text_printf(out, " (%.0f %% of its bound)", 100 * r->max_bound);
     if (*r->reference)
         text_printf(out, "; compared with %s, no edge cases", r->reference);
+    else if (r->edges == 0)
+        text_add(out, "; no edge cases: none fits what the kernel requires");
     else
         text_printf(out, "; NaN, inf, -0, subnormals and odd sizes in %d edge cases too",
                     (int)r->edges);

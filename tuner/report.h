@@ -32,7 +32,7 @@
         WHOLE(eager_count) WHOLE(eager_bytes) WHOLE(checked) WHOLE(unchecked) WHOLE(ambiguous)   \
             REAL(max_ulp) STRING(max_ulp_at)                                                     \
                 REAL(max_bound) /* largest error as a fraction of its bound */                   \
-        WHOLE(edges)            /* special vectors and awkward sizes, launched per candidate */  \
+        WHOLE(edges)            /* special vectors and awkward sizes, launched of the winner */  \
         WHOLE(mutants)          /* refused by the gate's self-test */                            \
         REAL(took) REAL(took_start) REAL(took_compile) REAL(took_check) REAL(took_measure)       \
             WHOLE(workers) STRING(stopped) /* why the search ended early, or "" */               \

@@ -46,6 +46,21 @@ static void count_candidates(const Tuned *tuned, Report *r) {
     r->workers = tuned->workers;
 }
 
+/* Edges that the winner ran on: not those that its `require` rules out. */
+static int64_t count_edges(Arena *arena, const TuneProblem *problem, const Tuned *tuned) {
+    int64_t count = 0;
+    if (tuned->winner < 0) return 0;
+    const Candidate *winner = &tuned->candidates.data[tuned->winner];
+    const TuneKernel *k = &problem->kernels[winner->kernel];
+    for (uint32_t i = 1; i <= problem->edge_count; i++) {
+        Run run = {0};
+        const char *why;
+        count += k->bounds[i] && tune_run(arena, k->kernel.template, k->bounds[i], &winner->point,
+                                          problem->identity, &run, &why);
+    }
+    return count;
+}
+
 static void describe_winner(Arena *arena, const TuneProblem *problem, const Tuned *tuned,
                             Report *r) {
     if (tuned->winner < 0) return;
@@ -127,7 +142,7 @@ Report summary(Arena *arena, const TuneProblem *problem, const Tuned *tuned, con
     r.software = problem->identity->software;
     r.mode = mode_text(arena, tuned);
     r.conditions = arena_copy(arena, tuned->bench.conditions, strlen(tuned->bench.conditions));
-    r.edges = problem->edge_count;
+    r.edges = count_edges(arena, problem, tuned);
     r.mutants = tuned->bench.mutants_refused;
     r.stopped = tuned->stopped ? tuned->stopped : "";
     r.took_start = tuned->start_seconds + tuned->bench.start_seconds;

@@ -47,13 +47,13 @@ K_INLINE k_pack<T_y, __VEC__> elements(const k_pack<T_x, __VEC__> &x, const k_pa
     k_pack<T_y, __VEC__> y;
 #pragma unroll
     for (int j = 0; j < __VEC__; j++)
-        y.at[j] = KF_TO_y(k_gelu<KF_BYTES_y>(KF_FROM_x(x.at[j]) + KF_FROM_b(b.at[j])));
+        y.at[j] = KF_TO_y(k_gelu<4>(KF_FROM_x(x.at[j]) + KF_FROM_b(b.at[j])));
     return y;
 }
 
 // The element with index i of the whole array.
 K_INLINE void single(const T_x *x, const T_b *b, T_y *y, long long i, long long cols) {
-    y[i] = KF_TO_y(k_gelu<KF_BYTES_y>(KF_FROM_x(x[i]) + KF_FROM_b(b[i % cols])));
+    y[i] = KF_TO_y(k_gelu<4>(KF_FROM_x(x[i]) + KF_FROM_b(b[i % cols])));
 }
 
 // The biases of a vector that begins in this column; it may reach into further rows.

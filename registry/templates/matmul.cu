@@ -236,7 +236,7 @@ K_INLINE void add_products(ACC (&sum)[__TM__][__TN__], const Fragment &from) {
 #pragma unroll
             for (int h = 0; h < __TN__; h++) {
                 const int j = i % 2 ? __TN__ - 1 - h : h;
-                sum[i][j] += from.a[u][i] * from.b[u][j];
+                sum[i][j] = fmaf(from.a[u][i], from.b[u][j], sum[i][j]);
             }
 }
 
@@ -359,7 +359,7 @@ K_INLINE void add_any(ACC (&sum)[4][4], const Any &from, int y, int x) {
 #pragma unroll
         for (int i = 0; i < 4; i++)
 #pragma unroll
-            for (int j = 0; j < 4; j++) sum[i][j] += from.a[depth][y * 4 + i] * from.b[depth][x + j * 16];
+            for (int j = 0; j < 4; j++) sum[i][j] = fmaf(from.a[depth][y * 4 + i], from.b[depth][x + j * 16], sum[i][j]);
 }
 
 extern "C" __global__ void KF_ENTRY(matmul_any)(const T_a *a, const T_b *b, T_y *y, ACC *, const long long m,

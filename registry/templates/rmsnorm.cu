@@ -91,7 +91,7 @@ K_INLINE void rmsnorm_row(const ROW &row, const T_x *x, const GAIN &gain, T_y *y
 #pragma unroll
         for (int j = 0; j < ROW::VEC; j++) squares.x = fmaf(x[j], x[j], squares.x);
     });
-    const ACC factor = rsqrtf(row.reduce(squares).x * share + eps);
+    const ACC factor = 1 / sqrtf(row.reduce(squares).x * share + eps);
     kept.each([&](auto v, auto &x, int i) { row.store(y, v, gained(x, factor, gain.get(row, v, i))); });
 }
 

@@ -3,6 +3,9 @@
 #   tests      the unit programs that look for a GPU, and the command line's tests
 #   sanitize   compute-sanitizer memcheck over those that inject no faults
 #   programs   three expressions in f32 and bf16: time, roof, speed-up
+#   templates  100 legal points of every hand-written kernel and type, through the whole gate
+#   examples   each of examples/, at its full size, in a fresh store
+#   bench      beside cuBLAS, torch eager and torch.compile: tests/bench/bench.py, rows into $OUT/bench.json
 #   large      arrays whose byte offsets need 64 bits
 #   start      wall time of a first run (new process, empty store), and of one that the store answers
 # BUILD names the build folder (default build/release). Times are of this machine; they decide nothing here.
@@ -48,6 +51,32 @@ if part programs; then
         "$KFUSE" 'gelu(x+b)+res' --shape 4096x4096 --shape b=4096 --dtype $dtype --quiet
         "$KFUSE" 'tanh(x*res+b)*sigmoid(x)+0.5*res' --shape 4096x4096 --shape b=4096 --dtype $dtype --quiet
     done
+fi
+
+# template FILE DTYPE: candidates may need too much of the device, not fail otherwise.
+template() {
+    local report
+    report=$("$KFUSE" tune "$1" --shape 515x515 --dtype "$2" --effort full --strategy random --trials 100 --budget 60 --quiet --json) || return
+    printf '%s\n' "$report" | grep -oE '"(candidates|right|failed)":(\{[^}]*\}|[^,]*)' | paste -sd' '
+    printf '%s\n' "$report" | grep -qE '"failed":\{("infeasible":[0-9]+)?\}'
+}
+if part templates; then
+    for file in registry/templates/*.cu; do
+        grep -q '^//! computes' "$file" || continue
+        for dtype in f32 f16 bf16; do check template "$file" $dtype; done
+    done
+fi
+
+if part examples; then
+    for example in examples/autotune_*.sh examples/fusegen_demo.sh; do check "$example"; done
+    for path in examples/*.c; do
+        name=$(basename "$path" .c)
+        [ -x "$build/tests/example_$name" ] && check "$build/tests/example_$name"
+    done
+fi
+
+if part bench; then
+    BUILD=$build check python3 tests/bench/bench.py --out "${OUT:-$store}/bench.json"
 fi
 
 if part large; then

@@ -9,10 +9,11 @@
 
 #include "tests/shim/fiber.h"
 
-enum { STACK = 256 << 10, STACK_FENCE = 4096, NOBODY = -1 };
+enum { STACK = 256 << 10, STACK_FENCE = 4096, WARPS = BLOCK_THREADS / BLOCK_WARP };
 
 typedef struct Thread {
-    int fiber; /* whose stack it is on; NOBODY: not begun */
+    int fiber; /* whose stack it is on */
+    BlockIndex index;
     bool ended;
     BlockWait wait;
     unsigned int mask;
@@ -29,6 +30,7 @@ struct Block {
     bool backwards, failed;
     int ready[BLOCK_THREADS], ready_first, ready_count; /* a ring of threads */
     int waiting;                                        /* at the barrier */
+    unsigned int lanes[WARPS], come[WARPS];             /* not ended; waiting for lanes */
     uint64_t waits, launches;
     BlockUnit *unit;
     const BlockCall *call;
@@ -73,10 +75,8 @@ static void make_ready(Block *block, int thread) {
 }
 
 static void set_thread(Block *block, int thread) {
-    BlockUnit *unit = block->unit;
-    unsigned int x = unit->block_size.x, y = unit->block_size.y, t = (unsigned int)thread;
     block->current = thread;
-    unit->thread = (BlockIndex){t % x, t / x % y, t / x / y};
+    block->unit->thread = block->threads[thread].index;
 }
 
 static Thread *wait_for(Block *block, BlockWait kind, int line) {
@@ -116,52 +116,49 @@ static int barrier(Block *block, bool predicate, int line) {
 /* --- collectives of a warp */
 
 static unsigned int active(Block *block) {
-    int first = block->current / BLOCK_WARP * BLOCK_WARP;
-    unsigned int lanes = 0;
-    for (int i = 0; i < BLOCK_WARP && first + i < block->count; i++)
-        if (!block->threads[first + i].ended) lanes |= 1u << i;
-    return lanes;
+    return block->lanes[block->current / BLOCK_WARP];
 }
 
 /* All lanes of the mask that have not ended have come, to the same place. */
 static bool complete(const Block *block, int first, unsigned int mask, const Thread *like) {
-    for (int i = 0; i < BLOCK_WARP && first + i < block->count; i++) {
-        const Thread *lane = &block->threads[first + i];
-        if (!(mask >> i & 1) || lane->ended) continue;
+    unsigned int wanted = mask & block->lanes[first / BLOCK_WARP];
+    if (wanted & ~block->come[first / BLOCK_WARP]) return false;
+    for (; wanted; wanted &= wanted - 1) {
+        const Thread *lane = &block->threads[first + __builtin_ctz(wanted)];
         if (lane->wait != like->wait || lane->mask != mask || lane->line != like->line)
             return false;
     }
     return true;
 }
 
-static uint64_t ballot(const Block *block, int first, unsigned int mask) {
+static uint64_t ballot(const Block *block, int first, unsigned int lanes) {
     uint64_t bits = 0;
-    for (int i = 0; i < BLOCK_WARP && first + i < block->count; i++) {
-        const Thread *lane = &block->threads[first + i];
-        if ((mask >> i & 1) && !lane->ended && lane->value) bits |= 1u << i;
+    for (; lanes; lanes &= lanes - 1) {
+        int lane = __builtin_ctz(lanes);
+        if (block->threads[first + lane].value) bits |= 1u << lane;
     }
     return bits;
 }
 
-static uint64_t shuffled(Block *block, int first, unsigned int mask, const Thread *reader) {
-    int source = reader->source;
-    if (!(mask >> source & 1) || first + source >= block->count ||
-        block->threads[first + source].ended) {
+static uint64_t shuffled(Block *block, int first, unsigned int lanes, const Thread *reader) {
+    if (!(lanes >> reader->source & 1)) {
         block->current = (int)(reader - block->threads);
-        fault(block, "line %d reads lane %d, which does not take part", reader->line, source);
+        fault(block, "line %d reads lane %d, which does not take part", reader->line,
+              reader->source);
     }
-    return block->threads[first + source].value;
+    return block->threads[first + reader->source].value;
 }
 
 static void release_lanes(Block *block, int first, unsigned int mask, BlockWait kind) {
-    uint64_t bits = kind == WAIT_BALLOT ? ballot(block, first, mask) : 0;
-    for (int i = 0; i < BLOCK_WARP && first + i < block->count; i++) {
-        Thread *lane = &block->threads[first + i];
-        if (!(mask >> i & 1) || lane->ended) continue;
-        lane->result = kind == WAIT_SHUFFLE ? shuffled(block, first, mask, lane) : bits;
+    unsigned int lanes = mask & block->lanes[first / BLOCK_WARP];
+    uint64_t bits = kind == WAIT_BALLOT ? ballot(block, first, lanes) : 0;
+    block->come[first / BLOCK_WARP] &= ~lanes;
+    for (unsigned int left = lanes; left; left &= left - 1) {
+        Thread *lane = &block->threads[first + __builtin_ctz(left)];
+        lane->result = kind == WAIT_SHUFFLE ? shuffled(block, first, lanes, lane) : bits;
     }
-    for (int i = 0; i < BLOCK_WARP && first + i < block->count; i++)
-        if ((mask >> i & 1) && !block->threads[first + i].ended) make_ready(block, first + i);
+    for (unsigned int left = lanes; left; left &= left - 1)
+        make_ready(block, first + __builtin_ctz(left));
 }
 
 static uint64_t collective(Block *block, BlockWait kind, unsigned int mask, uint64_t value,
@@ -173,6 +170,7 @@ static uint64_t collective(Block *block, BlockWait kind, unsigned int mask, uint
     thread->mask = mask;
     thread->value = value;
     thread->source = source;
+    block->come[first / BLOCK_WARP] |= 1u << lane;
     if (complete(block, first, mask, thread)) release_lanes(block, first, mask, kind);
     leave(block);
     return thread->result;
@@ -182,8 +180,9 @@ static uint64_t collective(Block *block, BlockWait kind, unsigned int mask, uint
 static void end_thread(Block *block) {
     int first = block->current / BLOCK_WARP * BLOCK_WARP;
     block->threads[block->current].ended = true;
-    for (int i = first; i < first + BLOCK_WARP && i < block->count; i++) {
-        const Thread *lane = &block->threads[i];
+    block->lanes[first / BLOCK_WARP] &= ~(1u << (block->current - first));
+    for (unsigned int left = block->come[first / BLOCK_WARP]; left; left &= left - 1) {
+        const Thread *lane = &block->threads[first + __builtin_ctz(left)];
         if (lane->wait > WAIT_BARRIER && complete(block, first, lane->mask, lane))
             release_lanes(block, first, lane->mask, lane->wait);
     }
@@ -215,7 +214,10 @@ static void call_entry(const BlockCall *call) {
 static void begin_thread(Block *block) {
     int order = block->begun++;
     int thread = block->backwards ? block->count - 1 - order : order;
+    unsigned int x = block->unit->block_size.x, y = block->unit->block_size.y;
+    unsigned int t = (unsigned int)thread;
     block->threads[thread].fiber = block->fiber;
+    block->threads[thread].index = (BlockIndex){t % x, t / x % y, t / x / y};
     set_thread(block, thread);
 }
 
@@ -287,7 +289,16 @@ static bool all_ended(Block *block) {
     return true;
 }
 
+static void set_lanes(Block *block) {
+    for (int first = 0; first < block->count; first += BLOCK_WARP) {
+        int lanes = block->count - first < BLOCK_WARP ? block->count - first : BLOCK_WARP;
+        block->lanes[first / BLOCK_WARP] = ~0u >> (BLOCK_WARP - lanes);
+        block->come[first / BLOCK_WARP] = 0;
+    }
+}
+
 static bool run_block(Block *block) {
+    set_lanes(block);
     block->begun = block->ready_count = block->waiting = 0;
     block->backwards = !block->backwards;
     memset(block->threads, 0, (size_t)block->count * sizeof *block->threads);

@@ -8,7 +8,7 @@
 #include "tests/shim/device_shim.h"
 #include "tuner/bench_rig.h"
 
-enum { SEED = 7, RUN_LIMIT = 60 };
+enum { SEED = 7, RUN_LIMIT = 300 };
 
 /* --- compiling */
 

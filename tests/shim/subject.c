@@ -1,12 +1,14 @@
 /* In: a kernel of a program. Out: points of it, as sources and Runs. */
-#include <string.h>
+#include <stdlib.h>
 
 #include "compiler/gate.h"
 #include "tests/shim/device_shim.h"
 #include "tests/shim/judge.h"
-#include "tuner/tune.h"
+#include "tuner/problem.h"
 
-enum { UNIT_POINTS = 6, POINTS_MAX = 4096 };
+/* Larger edges are left to GPUs and to KF_CHECK_ALL=1: a thread that waits costs a microsecond, a
+ * multiplication of a tile 5 ns. */
+enum { UNIT_POINTS = 6, POINTS_MAX = 4096, EDGE_THREADS = 1 << 16, EDGE_OPERATIONS = 1 << 19 };
 
 typedef struct Sampler {
     Arena *arena;
@@ -18,6 +20,32 @@ typedef struct Sampler {
     uint32_t in_unit;
 } Sampler;
 
+/* Where rows are summed up, a block's threads wait for one another in each, however many rows a
+ * block has. */
+static bool has_rows(const Ir *ir) {
+    for (Value v = 1; v < ir->nodes.count; v++)
+        if (ir_node(ir, v)->op >= IR_SUM && ir_node(ir, v)->op <= IR_VAR) return true;
+    return false;
+}
+
+static int64_t threads_of(const Run *run, const Ir *ir) {
+    const Type *type = &ir->outputs.data[0].type;
+    int64_t threads = 0, last = type->rank ? type->dim[type->rank - 1] : 1;
+    int64_t rows = has_rows(ir) && last > 0 ? type_count(type) / last : 0;
+    for (uint32_t i = 0; i < run->launches.count; i++) {
+        const Launch *l = &run->launches.data[i];
+        int64_t blocks = l->grid[0] * l->grid[1] * l->grid[2];
+        threads += (blocks > rows ? blocks : rows) * l->block[0] * l->block[1] * l->block[2];
+    }
+    return threads;
+}
+
+static bool is_small(const Run *run, const Ir *ir) {
+    int64_t threads = threads_of(run, ir);
+    if (getenv("KF_CHECK_ALL")) return threads <= 16 * EDGE_THREADS;
+    return threads <= EDGE_THREADS && problem_operations(ir) <= EDGE_OPERATIONS;
+}
+
 static const Run *edge_runs(Sampler *s, const Point *point) {
     const Template *template = s->kernel->template;
     const Ir *const *shapes = gate_shapes(s->arena, s->subject->ir, &s->subject->edge_count);
@@ -25,7 +53,8 @@ static const Run *edge_runs(Sampler *s, const Point *point) {
     for (uint32_t i = 0; i < s->subject->edge_count; i++) {
         const Bound *bound = kernel_bound(s->arena, s->kernel, shapes[i]);
         const char *why;
-        if (!bound || !tune_run(s->arena, template, bound, point, &s->identity, &runs[i], &why))
+        if (!bound || !tune_run(s->arena, template, bound, point, &s->identity, &runs[i], &why) ||
+            !is_small(&runs[i], shapes[i]))
             runs[i].launches.count = 0;
     }
     return runs;

@@ -161,6 +161,14 @@ static void wrong_is_refused(void **state) {
     }
 }
 
+static Run *edge_runs_of(Fixture *f, uint32_t *count) {
+    const Ir *const *shapes = gate_shapes(f->arena, f->program.ir, count);
+    Run *runs = arena_array(f->arena, Run, *count);
+    for (uint32_t i = 0; i < *count; i++)
+        runs[i] = *run_of(f, 2, type_count(&shapes[i]->outputs.data[0].type));
+    return runs;
+}
+
 /* Edges: special values and awkward sizes, on which kernels fail that pass on the real problem. */
 static void edges_are_judged(void **state) {
     static const struct {
@@ -182,10 +190,7 @@ static void edges_are_judged(void **state) {
     uint32_t count;
     (void)state;
     Fixture f = open_fixture(relu_add, 10, NULL);
-    const Ir *const *shapes = gate_shapes(f.arena, f.program.ir, &count);
-    Run *runs = arena_array(f.arena, Run, count);
-    for (uint32_t i = 0; i < count; i++)
-        runs[i] = *run_of(&f, 2, type_count(&shapes[i]->outputs.data[0].type));
+    Run *runs = edge_runs_of(&f, &count);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         BenchJob job = job_of(&f, cases[i].source, "test");
         job.judge = false;
@@ -194,6 +199,28 @@ static void edges_are_judged(void **state) {
         job.edge_count = count;
         expect(submit(&f, &job), cases[i].outcome, cases[i].words);
     }
+    close_fixture(&f);
+}
+
+/* What wants alignment and has no twin is not launched without. */
+static void alignment_is_kept_at_edges(void **state) {
+    static const char source[] = KERNEL("for (int64_t i = begin; i < end; i++) " RELU
+                                        " if (((uintptr_t)x | (uintptr_t)r | (uintptr_t)out) % 16"
+                                        " && begin < end) out[begin] += 1;");
+    uint32_t count;
+    (void)state;
+    Fixture f = open_fixture(relu_add, 10, NULL);
+    BenchJob job = job_of(&f, source, "test");
+    job.judge = false;
+    job.judge_edges = true;
+    Run *runs = edge_runs_of(&f, &count);
+    job.edge_runs = runs;
+    job.edge_count = count;
+    expect(submit(&f, &job), OUTCOME_WRONG, "misaligned");
+    for (uint32_t i = 0; i < count; i++) runs[i].launches.data[0].alignment = 16;
+    expect(submit(&f, &job), OUTCOME_OK, "");
+    for (uint32_t i = 0; i < count; i++) runs[i].launches.data[0].twin = "k";
+    expect(submit(&f, &job), OUTCOME_WRONG, "misaligned");
     close_fixture(&f);
 }
 
@@ -460,6 +487,7 @@ int main(void) {
         cmocka_unit_test(right_passes),
         cmocka_unit_test(wrong_is_refused),
         cmocka_unit_test(edges_are_judged),
+        cmocka_unit_test(alignment_is_kept_at_edges),
         cmocka_unit_test(crash_and_hang_cost_one_worker),
         cmocka_unit_test(faults_on_demand),
         cmocka_unit_test(in_place_is_doubled_once),

@@ -70,8 +70,7 @@ static void a_template_is_a_program(void **state) {
     KfTemplate *template = open_template("saxpy.c", NULL);
     KfParam params[] = {{"a", 3}};
     KfTensor inputs[] = {vector("x", NULL)}; /* y has the size of x */
-    KfProblem problem = {
-        .inputs = inputs, .input_count = 1, .params = params, .param_count = 1};
+    KfProblem problem = {.inputs = inputs, .input_count = 1, .params = params, .param_count = 1};
     KfProgram *program;
     KfKernel *kernel;
     require(kf_template_program(template, &problem, &program));

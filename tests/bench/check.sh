@@ -1,0 +1,13 @@
+# tests/bench/bench.py without torch: kfuse by the command line and by libkfuse, every op beside the oracle.
+command -v python3 >/dev/null || skip "no python3"
+bench() { run python3 "$SOURCE/tests/bench/bench.py" --check --types f32 --effort quick --trials 2 --budget 1 "$@"; }
+bench --out rows.json
+expect_status 0
+for op in softmax layernorm rmsnorm matmul gelu bias_gelu; do expect_out "$op "; done
+for group in rows matmul elementwise; do expect_out "$group: best/kfuse"; done
+[ "$(grep -c best_ratio rows.json)" = 6 ] || fail "not a row a cell in rows.json"
+
+# A cell that fails is told, and is the exit status.
+bench --groups matmul --point NONSENSE=1
+expect_status 1
+expect_out "FAILED matmul 9x10x11 f32"
