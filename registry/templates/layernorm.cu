@@ -5,7 +5,7 @@
 //! input    b[cols] : like x
 //! output   y[rows, cols] : like x
 //! args     x g b y rows cols eps
-//! knob     __TPR__ 32 256 512 128 64 1024 16 8 4 2 1
+//! knob     __TPR__ 32 128 256 512 1024 64 16 8 4 2 1
 //! knob     __RPB__ 4 1 2 8 16 32 64 128
 //! knob     __VEC__ 4 8 2 1
 //! knob     __KEEP__ 0 1 2
