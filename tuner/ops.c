@@ -90,22 +90,46 @@ static const Ir *lowered(Arena *arena, const Registry *registry, const char *tex
 
 /* --- ops NAME */
 
+static bool is_elementwise(const Ir *ir, Arena *arena) {
+    return fuse(arena, ir).list.data[0].kind == GROUP_ELEMENTWISE;
+}
+
+/* The probes; of what takes them together as a row, the ordinary ones alone: one infinity more, and
+ * nothing but NaN comes out. */
+static int choose_probes(bool row, float chosen[PROBES]) {
+    int count = 0;
+    for (int k = 0; k < PROBES; k++)
+        if (!row || fabsf(probes[k]) <= 5) chosen[count++] = probes[k];
+    return count;
+}
+
 /* Every input gets the probes, each rotated by its number, so that arguments differ. */
-static const void **probe_inputs(Arena *arena, const Ir *ir) {
+static const void **probe_inputs(Arena *arena, const Ir *ir, const float *chosen, int count) {
     const void **inputs = arena_array(arena, const void *, ir->inputs.count + 1);
     for (uint32_t i = 0; i < ir->inputs.count; i++) {
-        float *values = arena_array(arena, float, PROBES);
-        for (int k = 0; k < PROBES; k++) values[k] = probes[(k + 3 * (int)i) % PROBES];
+        float *values = arena_array(arena, float, (size_t)count);
+        for (int k = 0; k < count; k++) values[k] = chosen[(k + 3 * (int)i) % count];
         inputs[i] = values;
     }
     return inputs;
 }
 
+/* A program at its probes; NULL where it does not lower. */
+static const void *const *probed(Arena *arena, const Registry *registry, const char *program,
+                                 const Ir **ir, int *count, Text *complaints) {
+    float chosen[PROBES];
+    *ir = lowered(arena, registry, program, DT_F32, PROBES, complaints);
+    if (!*ir) return NULL;
+    *count = choose_probes(!is_elementwise(*ir, arena), chosen);
+    *ir = lowered(arena, registry, program, DT_F32, *count, complaints);
+    return probe_inputs(arena, *ir, chosen, *count);
+}
+
 /* Largest half-width of the gate's interval over |value|, in ulp of f32, at finite probes. */
-static double bound_ulp(const Ir *ir, const void *const *inputs, Accuracy accuracy) {
+static double bound_ulp(const Ir *ir, const void *const *inputs, int count, Accuracy accuracy) {
     double worst = 0;
     Eval *eval = eval_open(ir, inputs, accuracy, NULL);
-    const Expected *e = eval ? eval_range(eval, 0, 0, 0, PROBES) : NULL;
+    const Expected *e = eval ? eval_range(eval, 0, 0, 0, count) : NULL;
     for (int64_t i = 0; e && e->dtype == DT_F32 && i < e->count; i++) {
         float low = ((const float *)e->lo)[i], high = ((const float *)e->hi)[i];
         if (!isfinite(low) || !isfinite(high) || !(fabsf(high) > 1e-37f)) continue;
@@ -116,7 +140,7 @@ static double bound_ulp(const Ir *ir, const void *const *inputs, Accuracy accura
     return worst;
 }
 
-static void show_values(Text *out, const Ir *ir, const void *const *inputs) {
+static void show_values(Text *out, const Ir *ir, const void *const *inputs, int count) {
     float values[PROBES];
     Eval *eval = eval_open(ir, inputs, ACCURACY_C, NULL);
     bool shown = eval && ir->outputs.data[0].type.dtype == DT_F32;
@@ -124,7 +148,7 @@ static void show_values(Text *out, const Ir *ir, const void *const *inputs) {
     eval_close(eval);
     if (!shown) return;
     text_add(out, "values   ");
-    for (int k = 0; k < PROBES; k++) {
+    for (int k = 0; k < count; k++) {
         text_add(out, k ? ", (" : "(");
         for (uint32_t i = 0; i < ir->inputs.count; i++)
             text_printf(out, "%s%g", i ? ", " : "", (double)((const float *)inputs[i])[k]);
@@ -133,10 +157,8 @@ static void show_values(Text *out, const Ir *ir, const void *const *inputs) {
     text_add(out, "\n");
 }
 
-/* An elementwise function is a few statements; what gathers is a kernel's affair. */
 static void show_body(Text *out, const Ir *ir, Arena *arena) {
     Groups groups = fuse(arena, ir);
-    if (groups.list.data[0].kind != GROUP_ELEMENTWISE) return;
     const Plan *p = plan(arena, ir, &groups.list.data[0]);
     text_add(out, "CUDA\n");
     emit_body(out, p, &emit_language_cuda, 4);
@@ -145,14 +167,15 @@ static void show_body(Text *out, const Ir *ir, Arena *arena) {
 }
 
 static void show_program(Text *out, const Registry *registry, const char *program, Arena *arena) {
-    const Ir *ir = lowered(arena, registry, program, DT_F32, PROBES, out);
-    if (!ir) return;
-    show_body(out, ir, arena);
-    const void *const *inputs = probe_inputs(arena, ir);
-    text_printf(out,
-                "error    at most %.3g ulp of f32 on CUDA, %.3g on the CPU, at the values below\n",
-                bound_ulp(ir, inputs, ACCURACY_CUDA), bound_ulp(ir, inputs, ACCURACY_C));
-    show_values(out, ir, inputs);
+    int count;
+    const Ir *ir;
+    const void *const *inputs = probed(arena, registry, program, &ir, &count, out);
+    if (!inputs) return;
+    if (is_elementwise(ir, arena)) show_body(out, ir, arena); /* else a kernel's affair */
+    text_printf(
+        out, "error    at most %.3g ulp of f32 on CUDA, %.3g on the CPU, at the values below\n",
+        bound_ulp(ir, inputs, count, ACCURACY_CUDA), bound_ulp(ir, inputs, count, ACCURACY_C));
+    show_values(out, ir, inputs, count);
 }
 
 bool ops_show(Text *out, const Registry *registry, const char *name, Arena *arena) {
@@ -268,10 +291,13 @@ void ops_warn_bounds(Text *out, const Registry *registry, const OpName *ops, uin
     for (uint32_t i = 0; i < count; i++) {
         Text program = {0};
         calls(&program, &ops[i], 1);
-        const Ir *ir = lowered(arena, registry, text_string(&program), DT_F32, PROBES, out);
+        const Ir *ir;
+        int probes_used;
+        const void *const *inputs =
+            probed(arena, registry, text_string(&program), &ir, &probes_used, out);
         text_free(&program);
-        if (!ir) continue;
-        double bound = bound_ulp(ir, probe_inputs(arena, ir), ACCURACY_CUDA);
+        if (!inputs) continue;
+        double bound = bound_ulp(ir, inputs, probes_used, ACCURACY_CUDA);
         if (bound > 64)
             text_printf(out,
                         "warning: %s: rounding may cost %.3g ulp of f32 at ordinary arguments\n",
