@@ -249,13 +249,22 @@ const Ir *gate_reshape(Arena *arena, const Ir *ir,
 
 /* --- which extents */
 
+/* Where one axis has several roles, a long one makes a large square: it stands in every candidate's
+ * image and is evaluated for each run. */
+static bool is_small(const Ir *ir) {
+    enum { ELEMENTS = 1 << 20 };
+    for (Value v = 1; v < ir->nodes.count; v++)
+        if (type_count(&ir_node(ir, v)->type) > ELEMENTS) return false;
+    return true;
+}
+
 void edge_add(Arena *arena, EdgeShapes *shapes, const Ir *ir, const char *label, EdgeData data,
               const int64_t *extent, bool misaligned) {
     EdgeShape shape = {.label = label,
                        .ir = reshape(arena, ir, shapes->axes, extent),
                        .data = data,
                        .misaligned = misaligned};
-    array_push(arena, &shapes->list, shape);
+    if (is_small(shape.ir)) array_push(arena, &shapes->list, shape);
 }
 
 static void add(Arena *arena, EdgeShapes *shapes, const Ir *ir, const char *label, EdgeData data,
