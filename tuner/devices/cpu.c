@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <gnu/libc-version.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,6 +216,26 @@ static void unload(DeviceState *state, Module *module) {
     free(module);
 }
 
+/* Reads a byte of every page of the library at `address`. */
+static int touch(struct dl_phdr_info *info, size_t size, void *address) {
+    (void)size;
+    if (info->dlpi_addr != *(const ElfW(Addr) *)address) return 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        const volatile char *begin = (const char *)(info->dlpi_addr + segment->p_vaddr);
+        if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_R)) continue;
+        for (size_t at = 0; at < segment->p_memsz; at += PAGE) (void)begin[at];
+    }
+    return 1;
+}
+
+/* A constant read under a mask that is always empty never brings its page in, and each such read of a
+ * missing page costs a hundred times an ordinary one: x + z in bf16 took 10 ms in place of 0.2. */
+static void bring_in(void *library) {
+    struct link_map *map;
+    if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0) dl_iterate_phdr(touch, &map->l_addr);
+}
+
 static Module *load(DeviceState *state, const void *binary, size_t size, Why *why) {
     char path[64];
     Module *module = calloc(1, sizeof *module);
@@ -227,7 +248,7 @@ static Module *load(DeviceState *state, const void *binary, size_t size, Why *wh
     }
     snprintf(path, sizeof path, "/proc/self/fd/%d", module->fd);
     module->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (module->library) return module;
+    if (module->library) return bring_in(module->library), module;
     why_set(why, "cannot load a kernel: %s", dlerror());
     unload(state, module);
     return NULL;
