@@ -54,7 +54,7 @@ bool tuning_options(KfProgram *program, const KfTuneOptions *in, const TuneProbl
                          .seed = in->seed,
                          .jobs = in->jobs,
                          .hot = in->hot,
-                         .retune = in->retune && !in->no_tune,
+                         .retune = in->retune,
                          .search = !in->no_tune,
                          .interrupt = &session->interrupt,
                          .progress = report_progress,

@@ -33,13 +33,15 @@ static void catch_interrupts(KfSession *session) {
 static void show_progress(void *context, const KfProgress *p) {
     Progress *progress = context;
     if (progress->quiet || p->total == 0) return;
+    char best[64] = "none right yet";
+    if (p->best > 0) snprintf(best, sizeof best, "best %.4g us", p->best * 1e6);
     if (progress->terminal) {
-        fprintf(stderr, "\r\033[K%u/%u tried, best %.4g us, %.0f s left", p->finished, p->total,
-                p->best * 1e6, p->left);
+        fprintf(stderr, "\r\033[K%u/%u tried, %s, %.0f s left", p->finished, p->total, best,
+                p->left);
         progress->shown = true;
     } else if (p->finished * 4 / p->total > progress->last) {
         progress->last = p->finished * 4 / p->total;
-        fprintf(stderr, "%u/%u tried, best %.4g us\n", p->finished, p->total, p->best * 1e6);
+        fprintf(stderr, "%u/%u tried, %s\n", p->finished, p->total, best);
     }
 }
 

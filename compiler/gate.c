@@ -143,7 +143,9 @@ Gate *gate_open(Arena *arena, const Ir *ir, uint64_t seed, Accuracy accuracy, Te
 static void print_scalar(Text *out, DType type, const void *bytes, int64_t at) {
     Scalar value = dtype_load(type == DT_BOOL ? DT_U8 : type,
                               (const uint8_t *)bytes + at * (int64_t)dtype_info(type)->bytes);
-    if (dtype_is_float(type))
+    if (dtype_is_float(type) && value.real != value.real)
+        text_add(out, "nan");
+    else if (dtype_is_float(type))
         text_printf(out, "%.9g", value.real);
     else
         text_printf(out, "%lld", (long long)value.whole);

@@ -113,9 +113,10 @@ static const char *rivals_text(Arena *arena, const TuneProblem *problem, const T
         if (tuned->winner < 0 || rival->best < 0 || rival->best == tuned->winner) continue;
         const Candidate *c = &tuned->candidates.data[rival->best];
         if (c->kernel == tuned->candidates.data[tuned->winner].kernel) continue;
-        text_printf(&text, "%s%s %.3f (%.3f to %.3f)", text.length ? ", " : "",
-                    problem->kernels[i].kernel.name, rival->pair.ratio, rival->pair.low,
-                    rival->pair.high);
+        text_printf(&text, "%s%s %.3f", text.length ? ", " : "", problem->kernels[i].kernel.name,
+                    rival->pair.ratio);
+        if (isfinite(rival->pair.high))
+            text_printf(&text, " (%.3f to %.3f)", rival->pair.low, rival->pair.high);
     }
     return keep(arena, &text);
 }
