@@ -103,6 +103,16 @@ static KfStatus warm_line(const Warm *warm, char *text) {
     return status;
 }
 
+static KfStatus unreadable(const Warm *warm) {
+    fprintf(stderr, "kfuse: cannot read '%s': %s\n", warm->path, strerror(errno));
+    return KF_INPUT;
+}
+
+/* Some editors begin a file with a byte order mark. */
+static char *behind_mark(char *text) {
+    return strncmp(text, "\xEF\xBB\xBF", 3) ? text : text + 3;
+}
+
 KfStatus job_warm(Job *job) {
     if (job->options->word_count == 0)
         return job_complain(KF_USAGE, "warm which file? Its lines are like: 'relu(x+res)' --shape "
@@ -111,18 +121,15 @@ KfStatus job_warm(Job *job) {
     if (all != KF_OK) return all;
     Warm warm = {job, job->options->words[0], 0};
     FILE *file = strcmp(warm.path, "-") == 0 ? stdin : fopen(warm.path, "rb");
-    if (!file) {
-        fprintf(stderr, "kfuse: cannot read '%s': %s\n", warm.path, strerror(errno));
-        return KF_INPUT;
-    }
+    if (!file) return unreadable(&warm);
     char *text = NULL;
     size_t room = 0;
     while (all != KF_INTERRUPTED && getline(&text, &room, file) >= 0) {
-        warm.line++;
-        KfStatus status = warm_line(&warm, text);
+        KfStatus status = warm_line(&warm, warm.line++ ? text : behind_mark(text));
         fflush(stdout);
         if (all == KF_OK || status == KF_INTERRUPTED) all = status;
     }
+    if (ferror(file) && all != KF_INTERRUPTED) all = unreadable(&warm);
     free(text);
     if (file != stdin) fclose(file);
     return all;

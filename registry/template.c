@@ -158,6 +158,15 @@ static void add_name(Reader *reader, const char *name) {
     array_push(reader->arena, &reader->names, (Binding){name, 1});
 }
 
+/* Of two things with one name, expressions would read one and the entry might get the other. */
+static void check_size_name(Reader *reader, const Line *line, const char *name) {
+    bool fact = !strcmp(name, "sms") || !strcmp(name, "cpus") || !strncmp(name, "bytes_", 6);
+    if (!fact && strcmp(name, "workspace")) return;
+    complain(reader, line, find_word(line->ast->source, line->span, name), NULL,
+             "a size cannot be called '%s', which stands for %s", name,
+             fact ? "a fact of the machine or a tensor" : "the workspace");
+}
+
 static void read_dims(Reader *reader, const Line *line, TemplateTensor *tensor) {
     for (uint32_t i = 0; i < line->said->words.count; i++) {
         const char *dim = line->said->words.data[i];
@@ -167,7 +176,9 @@ static void read_dims(Reader *reader, const Line *line, TemplateTensor *tensor) 
             return;
         }
         tensor->dims[tensor->rank++] = dim;
-        if (*dim < '0' || *dim > '9') add_name(reader, dim);
+        if (*dim >= '0' && *dim <= '9') continue;
+        check_size_name(reader, line, dim);
+        add_name(reader, dim);
     }
 }
 
@@ -298,13 +309,30 @@ static bool has_word(const Directive *said, const char *word) {
     return false;
 }
 
-static void check_passed(Reader *reader, const Line *line, const char *tensor) {
-    if (!has_word(line->said, tensor))
-        complain(reader, line, line->span, NULL, "the tensor '%s' is not passed", tensor);
+static void check_passed(Reader *reader, const Line *line, const char *kind, const char *name) {
+    if (!has_word(line->said, name))
+        complain(reader, line, line->span, NULL, "the %s '%s' is not passed", kind, name);
+}
+
+/* A kernel that does not get a param has one value of it inside, and was right for that one alone:
+ * results are stored for every value. A param that is called like something else hides it. */
+static void check_params(Reader *reader, const Line *line) {
+    const Ast *ast = reader->template->computes;
+    for (uint32_t i = 0; ast && i < ast->statements.count; i++) {
+        const Statement *statement = &ast->statements.data[i];
+        if (statement->kind != STATEMENT_PARAM) continue;
+        check_passed(reader, line, "param", statement->name);
+        for (uint32_t k = 0; k < reader->names.count; k++)
+            if (!strcmp(reader->names.data[k].name, statement->name))
+                diag_error(reader->diags, ast->source, statement->span, NULL,
+                           "the param '%s' is called like a size or a fact of the machine",
+                           statement->name);
+    }
 }
 
 static void read_args(Reader *reader, const Line *line) {
     Template *template = reader->template;
+    check_params(reader, line);
     for (uint32_t i = 0; i < line->said->words.count; i++) {
         const char *word = line->said->words.data[i];
         if (!is_explained(reader, word))
@@ -314,9 +342,9 @@ static void read_args(Reader *reader, const Line *line) {
         array_push(reader->arena, &template->args, word);
     }
     for (uint32_t i = 0; i < template->inputs.count; i++)
-        check_passed(reader, line, template->inputs.data[i].name);
+        check_passed(reader, line, "tensor", template->inputs.data[i].name);
     for (uint32_t i = 0; i < template->outputs.count; i++)
-        check_passed(reader, line, template->outputs.data[i].name);
+        check_passed(reader, line, "tensor", template->outputs.data[i].name);
 }
 
 static void check_expression(Reader *reader, const Line *line, Node node) {

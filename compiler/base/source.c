@@ -22,6 +22,12 @@ static void read_all(Text *text, FILE *file) {
         text_add_bytes(text, block, got);
 }
 
+/* Some editors begin a file with a byte order mark. */
+static const Source *without_mark(Arena *arena, const char *name, const char *text, size_t length) {
+    size_t mark = length >= 3 && !memcmp(text, "\xEF\xBB\xBF", 3) ? 3 : 0;
+    return source_new(arena, name, text + mark, length - mark);
+}
+
 const Source *source_read(Arena *arena, const char *path, const char **why) {
     bool standard = !strcmp(path, "-");
     const char *name = standard ? "<stdin>" : path;
@@ -39,7 +45,7 @@ const Source *source_read(Arena *arena, const char *path, const char **why) {
     else if (text.length > SOURCE_MAX)
         *why = arena_printf(arena, "'%s' is larger than %d MiB", name, SOURCE_MAX >> 20);
     else
-        source = source_new(arena, name, text_string(&text), text.length);
+        source = without_mark(arena, name, text_string(&text), text.length);
     text_free(&text);
     if (!standard) fclose(file);
     return source;

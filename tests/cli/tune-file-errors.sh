@@ -11,6 +11,14 @@ bad 's/args     x y n/args     x y m/'
 refused 1 "bad.c:5:18: error: 'm' is no tensor, size or param of this template" tune bad.c --shape 4
 bad '/output/d'
 refused 1 "the header has no 'output' line" tune bad.c --shape 4
+sed 's/args     a x/args     x/' saxpy.c >bad.c # the value of one run would be stored for all
+refused 1 "bad.c:6:5: error: the param 'a' is not passed" tune bad.c --shape 4 --param a=3
+sed '1,8s/\ba\b/n/g' saxpy.c >bad.c
+refused 1 "the param 'n' is called like a size" tune bad.c --shape 4
+for name in cpus sms bytes_x workspace; do
+    bad "1,8s/\bn\b/$name/g"
+    refused 1 "bad.c:3:16: error: a size cannot be called '$name'" tune bad.c --shape 4
+done
 bad 's/void KF_ENTRY(scale)/void KF_ENTRY(scales)/'
 refused 1 "bad.c has no 'scale' to launch" tune bad.c --shape 4
 refused 1 "<options>:1:12: error: 'z' is no tensor" tune scale.c --shape 4 --args 'x y n z'

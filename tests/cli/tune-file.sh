@@ -18,6 +18,8 @@ owned scale.c --shape x=10x100 --dtype f64 --point STEP=4096 --json
 expect_json winner '{"STEP":4096}'
 expect_json shape '[10,100]'
 expect_json dtype '"f64"'
+printf '\357\273\277' | cat - scale.c >marked.c # as some editors begin a file
+owned marked.c --shape 1000 --trials 1
 
 # On files, as the report says; params.
 npy x.npy f32 2x3 1 2 3 4 5 6

@@ -24,6 +24,12 @@ expect_err "bad.txt:1: not warmed"
 expect_err "bad.txt:3: unknown option '--nonsense'"
 expect_err "bad.txt:4: a line is an expression with its options"
 
+printf '\357\273\277# a list\nrelu(x) --shape 6\n' >marked.txt # as some editors begin a file
+run "$KFUSE" warm marked.txt --device null --trials 2 --quiet
+expect_status 0
+
 refused 1 "cannot read 'nowhere.txt'" warm nowhere.txt
+mkdir folder
+refused 1 "cannot read 'folder': Is a directory" warm folder
 refused 2 "warm which file?" warm
 refused 2 "one word too many" warm list.txt bad.txt

@@ -479,7 +479,35 @@ static void one_times_at_a_time(void **state) {
     assert_true(wire_now() - begin > 0.1);
     bench_unlock(lock);
     pthread_join(thread, NULL);
+}
+
+static void *time_slice_after_slice(void *argument) {
+    for (atomic_int *slices = argument; *slices < 100; ++*slices) {
+        int lock = bench_lock("test", 0);
+        usleep(20000);
+        bench_unlock(lock);
+    }
+    return NULL;
+}
+
+/* Beside a process that takes the lock again at once: polling alone lost it 100 times running. */
+static void who_waits_is_next(void **state) {
+    atomic_int slices = 0;
+    pthread_t thread;
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, time_slice_after_slice, &slices), 0);
+    while (slices < 2) usleep(1000);
+    for (int i = 0; i < 5; i++) {
+        int lock = bench_lock("test", 0);
+        assert_true(lock >= 0);
+        usleep(1000);
+        bench_unlock(lock);
+    }
+    assert_true(slices < 50);
+    slices = 100;
+    pthread_join(thread, NULL);
     unlink("/tmp/kfuse-test-0.lock");
+    unlink("/tmp/kfuse-test-0.next");
 }
 
 int main(void) {
@@ -498,6 +526,7 @@ int main(void) {
         cmocka_unit_test(a_gpu_times),
         cmocka_unit_test(a_gpu_judges_f64_and_in_place),
         cmocka_unit_test(one_times_at_a_time),
+        cmocka_unit_test(who_waits_is_next),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

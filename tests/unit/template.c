@@ -181,10 +181,13 @@ static void says_where_knobs_do_not_reach(void **state) {
     assert_int_equal(diags.warnings, 0);
 }
 
-static void params_may_be_args(void **state) {
+static void params_have_to_be_args(void **state) {
     (void)state;
-    const Template *template = parse(edited("y = softmax(x) ", "param t = 2; y = softmax(x / t) "));
-    assert_non_null(template);
+    assert_says("y = softmax(x) ", "param t = 2; y = softmax(x / t) ",
+                "the param 't' is not passed");
+    assert_says("y = softmax(x) ", "param rows = 2; y = softmax(x / rows) ",
+                "the param 'rows' is called like a size");
+    assert_says("x[rows, cols]", "x[sms, cols]", "a size cannot be called 'sms'");
     assert_non_null(
         parse("//! kernel k\n//! computes param t = 2; y = x * t\n//! input x[n] : f32\n"
               "//! output y[n] : f32\n//! args x y n t\n//! launch grid = n\n"));
@@ -297,7 +300,7 @@ int main(void) {
         cmocka_unit_test(says_what_is_wrong),
         cmocka_unit_test(collects_independent_errors),
         cmocka_unit_test(says_where_knobs_do_not_reach),
-        cmocka_unit_test(params_may_be_args),
+        cmocka_unit_test(params_have_to_be_args),
         cmocka_unit_test(options_replace_what_they_are_about),
         cmocka_unit_test(options_are_blamed_for_what_they_say),
         cmocka_unit_test(a_space_stands_alone),
