@@ -23,9 +23,24 @@ static KfSpace *new_space(KfSession *session) {
     return space;
 }
 
-static void list_points(KfSpace *space, Bindings bindings, bool sensible) {
-    space->count = space_allowed(space->space, bindings, sensible, space->arena, UINT32_MAX, 0,
-                                 &space->indices);
+/* What points are printed by. A kernel's names belong to its template, which may be closed first. */
+static const Space *copy_knobs(Arena *arena, const Space *from) {
+    Space *copy = arena_new(arena, Space);
+    copy->arena = arena;
+    for (uint32_t i = 0; i < from->knob_count; i++) {
+        Knob *knob = &copy->knobs[i];
+        *knob = from->knobs[i];
+        knob->key = arena_copy(arena, knob->key, strlen(knob->key));
+        knob->label = arena_copy(arena, knob->label, strlen(knob->label));
+    }
+    copy->knob_count = from->knob_count;
+    return copy;
+}
+
+static void list_points(KfSpace *space, const Space *from, Bindings bindings, bool sensible) {
+    space->count =
+        space_allowed(from, bindings, sensible, space->arena, UINT32_MAX, 0, &space->indices);
+    space->space = copy_knobs(space->arena, from);
 }
 
 KfStatus kf_space_open(KfSession *session, const char *lines, const KfSize *sizes,
@@ -39,11 +54,11 @@ KfStatus kf_space_open(KfSession *session, const char *lines, const KfSize *size
     Binding *list = arena_array(space->arena, Binding, size_count + 1);
     Bindings bindings = {list, (uint32_t)size_count};
     for (size_t i = 0; i < size_count; i++) list[i] = (Binding){sizes[i].name, sizes[i].value};
-    space->space = template_space(
+    const Space *read = template_space(
         space->arena, source_new(space->arena, "<space>", lines, strlen(lines)), bindings, &diags);
     diags_print(&session->message, &diags);
-    if (space->space) {
-        list_points(space, bindings, sensible);
+    if (read) {
+        list_points(space, read, bindings, sensible);
         *out = space;
         return KF_OK;
     }
@@ -75,8 +90,8 @@ static KfStatus program_space(KfProgram *program, const char *name, bool sensibl
     if (!kernel) return session_say(space->session, KF_USAGE, "no such kernel computes this");
     const Bound *bound = kernel_bound(space->arena, kernel, program->simplified);
     if (!bound) return session_say(space->session, KF_USAGE, "the program has several kernels");
-    space->space = &kernel->template->space;
-    list_points(space, tune_bindings(space->arena, bound, &identity), sensible);
+    list_points(space, &kernel->template->space, tune_bindings(space->arena, bound, &identity),
+                sensible);
     return KF_OK;
 }
 

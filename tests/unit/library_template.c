@@ -272,8 +272,11 @@ static void bare_searches_try_what_the_space_has(void **state) {
     require(kf_random(program, 1, 7, &quick, &kernel));
     assert_int_equal(kf_kernel_result(kernel).candidates, 1);
     kf_kernel_close(kernel);
+    require(kf_program_space(program, NULL, false, &space));
     kf_program_close(program);
     kf_template_close(template);
+    assert_string_equal(point_at(space, 0), "STEP=512"); /* a space outlives what it was made of */
+    kf_space_close(space);
 }
 
 static void generated_kernels_have_a_space_too(void **state) {
