@@ -80,7 +80,7 @@ typedef struct KfParam {
 } KfParam;
 
 /* STRICT: accurate forms, IEEE division and square root. FAST: a product is not rounded before it
- * is added. TF32 is about products, which no kernel covers yet; elsewhere it is the default. */
+ * is added. TF32: products may round their operands to it; no template does yet, so it is the default. */
 typedef enum KfMath { KF_MATH_DEFAULT, KF_MATH_STRICT, KF_MATH_FAST, KF_MATH_TF32 } KfMath;
 
 /* What a program is compiled for. Zero-initialised it is: f32, no plain shape. */
