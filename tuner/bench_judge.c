@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "compiler/gate_image.h"
-#include "tuner/bench_rig.h"
+#include "tuner/bench_fence.h"
 #include "tuner/fault.h"
 
 /* A result that the device refused to compute: `why` says what it wrote where. */
@@ -77,6 +77,27 @@ static Outcome launch_edges(Rig *rig, const Mounted *mounted, const BenchJob *jo
     return outcome == OUTCOME_OK ? finished : outcome;
 }
 
+/* An edge once more on tensors that end at a fence: who reads behind one ends here, what writes there
+ * the guards have told. */
+static Outcome launch_fenced(Rig *rig, const Mounted *mounted, const BenchJob *job, uint32_t index,
+                             const Guarded *temporaries, Arena *arena, Address *addresses,
+                             Why *why) {
+    const Edge *edge = &rig->gate->edges.data[index];
+    const Run *run = &job->edge_runs[index];
+    Outcome outcome = OUTCOME_LAUNCH;
+    Fence fence;
+    edge_addresses(rig, edge, temporaries, run->temporaries.count, addresses);
+    rig_limit(rig->setup.run_limit);
+    if (fence_open(rig, edge, arena, addresses, &fence, why))
+        outcome = takes(run, addresses)
+                      ? rig->device->launch(rig->state, run, mounted->modules, addresses, NULL, why)
+                      : OUTCOME_OK;
+    Outcome finished = rig->device->finish(rig->state, why);
+    rig_unlimit();
+    fence_close(&fence);
+    return outcome == OUTCOME_OK ? finished : outcome;
+}
+
 /* A point whose `require` rules a shape out never runs on it, nor one on pointers that it does not
  * take: no result is owed. */
 static void excuse(const Edge *edge, uint8_t *image) {
@@ -111,6 +132,9 @@ Outcome judge_edges(Rig *rig, const Mounted *mounted, const BenchJob *job, Check
     if (good && rig->device->upload(rig->state, rig->image, rig->gate->image, rig->gate->size, why))
         outcome = launch_edges(rig, mounted, job, temporaries, addresses, ran, why);
     if (outcome == OUTCOME_OK) outcome = judge_image(rig, job, ran, arena, image, check, why);
+    for (uint32_t i = 0; i < job->edge_count && outcome == OUTCOME_OK && rig->device->fenced; i++)
+        if (ran[i] && rig->gate->edges.data[i].misaligned)
+            outcome = launch_fenced(rig, mounted, job, i, temporaries, arena, addresses, why);
     for (uint32_t i = 0; i < count; i++) rig_release(rig, &temporaries[i]);
     free(image);
     arena_close(arena);

@@ -98,3 +98,10 @@ sed 's/extern "C" //' scale.cu >bad.cu
 refused 1 "'scale' has a C++ name, which no launch finds" tune bad.cu --shape 4
 run "$KFUSE" tune scale.cu --shape 4 --trials 1 --budget 20 --quiet
 [ "$status" = 0 ] || { expect_status 4; expect_no_out; expect_err 'kfuse: '; }
+
+# One element read behind a tensor, whatever its size: no guard shows a read, so the last edge's tensors end at a fence.
+sed 's/\(for (int64_t i = at.*\)/\1\n    if (part == 0) *(volatile float *)\&out[0] += 0 * x[n];/' "$SOURCE/tests/templates/saxpy.c" >over.c
+grep -q 'x\[n\]' over.c || fail "the mutant was not made"
+run "$KFUSE" tune over.c --shape 1000 --quiet
+expect_status 3
+expect_err 'crashed'
