@@ -196,8 +196,8 @@ KF_API KfStatus kf_template_open(KfSession *session, const char *path, const cha
                                  KfTemplate **template_);
 KF_API void kf_template_close(KfTemplate *template_);
 /* The program whose only kernel is the template, for all calls below; close it before the template.
- * `problem` names tensors as the template does; an input that it does not list takes its shape from
- * sizes that others give, else the plain shape. A template with computes lines is judged by them; of
+ * `problem` names tensors as the template does; an input that it does not list takes the shape of one
+ * with the same dimensions, else from sizes that others give, else the plain shape. A template with computes lines is judged by them; of
  * one without, `inputs` and `outputs` give the data of all inputs and references of all outputs, and
  * what its other arguments are is said by `params`. Data are read while tuning, not copied.
  * `problem->device` NULL: the first device of the file's language. */

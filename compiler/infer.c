@@ -54,8 +54,22 @@ static bool bind_shape(Inference *in, const TemplateTensor *tensor, const Type *
     return ok;
 }
 
-/* The shape that known sizes give a tensor; false where one is not known. */
+static bool same_dims(const TemplateTensor *a, const TemplateTensor *b) {
+    if (a->rank != b->rank) return false;
+    for (uint32_t i = 0; i < a->rank; i++)
+        if (strcmp(a->dims[i], b->dims[i]) != 0) return false;
+    return true;
+}
+
+/* The shape of an input whose line names the same dimensions: its first stands for all that lead. Else
+ * the one that known sizes give; false where a size is not known. */
 static bool read_shape(const Inference *in, const TemplateTensor *tensor, Type *type) {
+    for (uint32_t i = 0; i < in->template->inputs.count; i++) {
+        if (!in->shaped[i] || !same_dims(&in->template->inputs.data[i], tensor)) continue;
+        type->rank = in->inputs[i].rank;
+        memcpy(type->dim, in->inputs[i].dim, sizeof type->dim);
+        return true;
+    }
     type->rank = tensor->rank;
     for (uint32_t i = 0; i < tensor->rank; i++) {
         const Size *size = is_number(tensor->dims[i]) ? NULL : find_size(in, tensor->dims[i]);
@@ -124,7 +138,7 @@ static bool check_names(Inference *in, const LowerOptions *said) {
 static bool shape_input(Inference *in, uint32_t index, const LowerOptions *said) {
     const TemplateTensor *tensor = &in->template->inputs.data[index];
     Type *type = &in->inputs[index];
-    if (read_shape(in, tensor, type)) return true;
+    if (read_shape(in, tensor, type)) return in->shaped[index] = true;
     if (!said->has_shape) {
         complain(in, tensor, arena_printf(in->arena, "--shape %s=...", tensor->name),
                  "nothing says what shape '%s' has", tensor->name);
@@ -132,7 +146,7 @@ static bool shape_input(Inference *in, uint32_t index, const LowerOptions *said)
     }
     type->rank = said->plain.rank;
     memcpy(type->dim, said->plain.dim, sizeof type->dim);
-    return bind_shape(in, tensor, type);
+    return in->shaped[index] = bind_shape(in, tensor, type);
 }
 
 static bool type_input(Inference *in, uint32_t index, const LowerOptions *said) {
@@ -155,12 +169,13 @@ static bool check_plain(Inference *in, DType plain) {
 bool infer_inputs(Inference *in, const LowerOptions *said, bool typed) {
     uint32_t count = in->template->inputs.count, errors = in->diags->errors;
     in->inputs = arena_array(in->arena, Type, count + 1);
+    in->shaped = arena_array(in->arena, bool, count + 1);
     if (!check_names(in, said)) return false;
     for (uint32_t i = 0; i < count; i++) {
         const InputSpec *spec = find_spec(said, in->template->inputs.data[i].name);
         if (!spec || !spec->has_shape) continue;
         in->inputs[i] = spec->type;
-        bind_shape(in, &in->template->inputs.data[i], &spec->type);
+        in->shaped[i] = bind_shape(in, &in->template->inputs.data[i], &spec->type);
     }
     for (uint32_t i = 0; i < count; i++) {
         const InputSpec *spec = find_spec(said, in->template->inputs.data[i].name);

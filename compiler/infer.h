@@ -1,6 +1,7 @@
 /* Infer: the shapes and types of a template's tensors, from what is said of some of them. A size
- * that two tensors share has one value; an input of which nothing is said takes its shape from
- * sizes that others gave (g[cols] from x[rows, cols]), else the plain shape, and its type from
+ * that two tensors share has one value; an input of which nothing is said takes the shape of one with
+ * the same dimensions, else its shape from sizes that others gave (g[cols] from x[rows, cols]), else
+ * the plain shape, and its type from
  * `like`, else the plain type where its line allows that, else the first type of its line. */
 #ifndef KF_INFER_H
 #define KF_INFER_H
@@ -20,6 +21,7 @@ typedef struct Inference {
     const Template *template;
     ARRAY(Size) sizes;
     Type *inputs; /* in the template's order */
+    bool *shaped; /* per input: its shape is known */
 } Inference;
 
 /* `said` is about inputs by the template's names; `typed`: its plain type was asked for, not a

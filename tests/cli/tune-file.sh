@@ -31,6 +31,12 @@ expect_npy out.npy 'f32 2x3 13 26 39 52 65 78'
 owned saxpy.c x=x.npy --shape y=2x3 --param a=3 # judged on x.npy, and data of its own for y
 expect_out 'use it     kfuse tune saxpy.c x=x.npy y=y.npy -o out.npy --param a=3'
 
+# A tensor of the same dimensions has the same shape, however many of them lead.
+owned saxpy.c --shape 13x7x11 --json
+expect_json shape '[13,7,11]'
+owned saxpy.c --shape y=13x7 --json
+expect_json shape '[13,7]'
+
 # Two launches and a workspace; the shape of w follows from x's.
 owned rows.c --shape x=100x300
 expect_out '2 inputs, 1 output'
