@@ -144,8 +144,10 @@ static KfStatus verify_end(KfKernel *kernel, const KfTuneOptions *in, const Ir *
 
 KfStatus kf_verify_bucket(KfKernel *kernel, const KfTuneOptions *options, KfBucketEnd ends[2],
                           size_t *count) {
-    static const KfTuneOptions none = {0};
     KfSession *session = kernel->program->session;
+    KfTuneOptions search = options ? *options : (KfTuneOptions){0};
+    search.no_tune = false; /* what was asked of the kernel: an end is compared with its best */
+    search.point = NULL;
     text_clear(&session->message);
     *count = 0;
     if (kernel->part_count != 1)
@@ -159,7 +161,7 @@ KfStatus kf_verify_bucket(KfKernel *kernel, const KfTuneOptions *options, KfBuck
         if (is_same_shape(ir, home->ir)) continue;
         KfBucketEnd *end = &ends[*count];
         *end = (KfBucketEnd){.shape = ""};
-        KfStatus status = verify_end(kernel, options ? options : &none, ir, end);
+        KfStatus status = verify_end(kernel, &search, ir, end);
         if (status != KF_OK) return status;
         ++*count;
     }
