@@ -45,11 +45,35 @@ static const Library *library(KfProgram *program, const char *language) {
     return *slot;
 }
 
-/* Says at which value no kernel could be had. */
-static KfStatus uncovered(KfProgram *program, const Group *group) {
+static bool takes_type(const Template *template, DType type) {
+    for (uint32_t i = 0; i < template->inputs.count; i++)
+        for (uint32_t t = 0; t < template->inputs.data[i].type_count; t++)
+            if (template->inputs.data[i].types[t] == type) return true;
+    return false;
+}
+
+/* "templates compute gelu, softmax: alone, of dense arrays of f32 f16" */
+static const char *covered(KfProgram *program, const char *language) {
+    const Library *templates = library(program, language);
+    const char *names = "", *types = "";
+    bool taken[DTYPE_COUNT] = {false};
+    for (uint32_t i = 0; i < templates->templates.count; i++) {
+        const Template *template = templates->templates.data[i];
+        names = arena_printf(program->arena, "%s%s%s", names, i ? ", " : "", template->name);
+        for (int t = 0; t < DTYPE_COUNT; t++) taken[t] |= takes_type(template, (DType)t);
+    }
+    for (int t = 0; t < DTYPE_COUNT; t++)
+        if (taken[t]) types = arena_printf(program->arena, "%s %s", types, dtype_name((DType)t));
+    return arena_printf(program->arena, "templates compute %s: alone, of dense arrays of%s", names,
+                        types);
+}
+
+/* Says at which value no kernel could be had, and what can be. */
+static KfStatus uncovered(KfProgram *program, const char *language, const Group *group) {
     Diags diags = {.arena = program->arena};
     const IrNode *culprit = ir_node(program->simplified, group->culprit);
-    diag_error(&diags, program->ir->source, culprit->span, NULL, "no kernel covers %s ('%s')",
+    diag_error(&diags, program->ir->source, culprit->span, covered(program, language),
+               "no kernel covers %s ('%s')",
                group->kind == GROUP_PRODUCT ? "this product" : "this reduction",
                ir_op_name(culprit));
     diags_print(&program->session->message, &diags);
@@ -65,7 +89,7 @@ KfStatus pipeline_parts(KfProgram *program, Arena *arena, const char *language, 
         const Group *group = &groups.list.data[i];
         Part part = {.group = group, .ir = only ? ir : fuse_part(arena, ir, group)};
         part.kernels = kernels_find(arena, library(program, language), part.ir);
-        if (part.kernels.list.count == 0) return uncovered(program, group);
+        if (part.kernels.list.count == 0) return uncovered(program, language, group);
         if (type_count(&ir->outputs.data[group->outputs.data[0]].type) > 0)
             array_push(arena, &parts->list, part);
     }
