@@ -14,7 +14,8 @@ static const char *keep(Arena *arena, Text *text) {
     return copy;
 }
 
-const char *problem_shape(Arena *arena, const Ir *ir) {
+/* All axes of the shape's text, "4096x4096; 4096", as the store tells exact shapes apart. */
+static const char *exact_shape(Arena *arena, const Ir *ir) {
     Text text = {0};
     for (uint32_t i = 0; i < ir->inputs.count; i++) {
         if (i > 0) text_add(&text, "; ");
@@ -282,5 +283,5 @@ void problem_build(Arena *arena, const TuneProblem *where, const Ir *ir, const I
     problem->ir = ir;
     problem->rounded = rounded;
     bind_kernels(arena, kernels, problem);
-    problem->key = (StoreKey){key_text(arena, problem, options), problem_shape(arena, ir)};
+    problem->key = (StoreKey){key_text(arena, problem, options), exact_shape(arena, ir)};
 }

@@ -23,8 +23,6 @@ void problem_build(Arena *arena, const TuneProblem *where, const Ir *ir, const I
  * left out. False with `why` where a run cannot be planned (our bug). */
 bool problem_companions(Arena *arena, const Eager *eager, const Library *library,
                         TuneProblem *problem, Why *why);
-/* All axes of the shape's text, "4096x4096; 4096", as the store tells exact shapes apart. */
-const char *problem_shape(Arena *arena, const Ir *ir);
 /* The iteration space, "4096x4096". */
 const char *problem_space(Arena *arena, const Ir *ir);
 /* "2 reads and 1 write". */
