@@ -35,14 +35,13 @@ typedef int k_index;
 #define T_y float
 #define KF_FROM_y(v) (v)
 #define KF_TO_y(v) (v)
-#define KF_BYTES_y 4
 #define __VEC__ 4
 #define __BLOCK__ 256
 #define __UNROLL__ 2
 #define __INDEX__ 0
 #endif
 
-// What is computed of a vector.
+// What is computed of a vector. A sum is no 16-bit number, for which alone the near form of gelu is right: f32's.
 K_INLINE k_pack<T_y, __VEC__> elements(const k_pack<T_x, __VEC__> &x, const k_pack<T_b, __VEC__> &b) {
     k_pack<T_y, __VEC__> y;
 #pragma unroll
