@@ -198,12 +198,11 @@ static void reduce_split(Filling *fill) {
     }
 }
 
-static void shape_rows(Filling *fill, const Type *type, int32_t axis) {
-    fill->rows = fill->inner = 1;
-    fill->length = axis == AXIS_ALL ? type_count(type) : type->dim[axis];
-    for (uint32_t i = 0; axis != AXIS_ALL && i < type->rank; i++) {
-        if ((int32_t)i != axis) fill->rows *= type->dim[i];
-        if ((int32_t)i > axis) fill->inner *= type->dim[i];
+static void shape_rows(Filling *fill, const Type *type, AxisRange axes) {
+    fill->rows = fill->inner = fill->length = 1;
+    for (uint32_t i = 0; i < type->rank; i++) {
+        *(axes_have(axes, i) ? &fill->length : &fill->rows) *= type->dim[i];
+        if ((int32_t)i >= axes.end) fill->inner *= type->dim[i];
     }
 }
 
@@ -213,7 +212,7 @@ static bool fill_reduction(Machine *machine, const IrNode *node, Filling *fill) 
     if (fill->cone == NULL) return false;
     fill->op = node->op;
     fill->type = node->type.dtype;
-    shape_rows(fill, type, node->axis);
+    shape_rows(fill, type, node->axes);
     fill->pieces = fill->rows < FEW_ROWS && fill->length > PIECES * fill->cone->step ? PIECES : 1;
     int64_t sums = fill->pieces > 1 ? fill->rows * fill->pieces : machine->threads;
     fill->sums = calloc((size_t)sums, machine->kernel->sum_bytes);

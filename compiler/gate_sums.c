@@ -41,7 +41,7 @@ static void find_rows(const Sums *sums) {
         if (!is_reduction(node)) continue;
         const Type *type = &ir_node(sums->ir, node->arg[0])->type;
         for (uint32_t i = type->rank; i-- > 0 && shapes->length < 0;)
-            if (node->axis == AXIS_ALL || node->axis == (int32_t)i)
+            if (axes_have(node->axes, i))
                 shapes->length = axes_of_value(shapes->axes, sums->ir, node->arg[0], i);
     }
     for (int i = 0; i < (int)shapes->axes->count && shapes->rows < 0; i++)

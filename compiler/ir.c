@@ -24,7 +24,7 @@ static uint64_t payload(const IrNode *node) {
     case IR_MAX:
     case IR_MIN:
     case IR_MEAN:
-    case IR_VAR: return (uint64_t)node->axis;
+    case IR_VAR: return (uint64_t)node->axes.first << 32 | (uint32_t)node->axes.end;
     case IR_CALL: return (uintptr_t)node->function;
     default: return ir_is_primitive(node) ? (uint64_t)node->whole : 0;
     }

@@ -37,7 +37,7 @@ typedef enum IrOp {
     IR_CONVERT,   /* integer or bool a as a float in the compute type, or as a wider integer */
     IR_TRANSPOSE, /* last two axes of a swapped */
     IR_MATMUL,    /* a @ b, NumPy's rule, batched */
-    IR_SUM,       /* IR_SUM + Reduction: reduces a over `axis`, kept as size 1 */
+    IR_SUM,       /* IR_SUM + Reduction: reduces a over `axes`, each kept as size 1 */
     IR_PROD,
     IR_MAX,
     IR_MIN,
@@ -47,7 +47,13 @@ typedef enum IrOp {
     IR_PRIMITIVE, /* IR_PRIMITIVE + Primitive: an operation on args */
 } IrOp;
 
-enum { AXIS_ALL = -1 }; /* else the axis counted from the left */
+/* Neighbouring axes, counted from the left: first <= axis < end. */
+typedef struct AxisRange {
+    int32_t first, end;
+} AxisRange;
+static inline bool axes_have(AxisRange axes, uint32_t axis) {
+    return (int32_t)axis >= axes.first && (int32_t)axis < axes.end;
+}
 
 typedef struct IrNode {
     uint16_t op;    /* IrOp, or IR_PRIMITIVE + Primitive */
@@ -59,7 +65,7 @@ typedef struct IrNode {
         int64_t whole; /* of a WEAK primitive: 1 if it is surely a whole number; of a bool one: the
                           DType of what it compares, which numbers chosen by it take */
         uint32_t index;
-        int32_t axis;
+        AxisRange axes;
         struct {
             const Function *function;
             uint32_t first, argc;
@@ -137,7 +143,7 @@ Value ir_apply(Ir *ir, Primitive primitive, const Value *args, uint32_t count, S
 Value ir_power(Ir *ir, Value a, Value b, Span span);
 enum { POWER_MAX = 16 };
 /* Sums and products of integers are i64, mean and var of integers f32. */
-Value ir_reduce(Ir *ir, Reduction reduction, Value a, int32_t axis, Span span);
+Value ir_reduce(Ir *ir, Reduction reduction, Value a, AxisRange axes, Span span);
 Value ir_matmul(Ir *ir, Value a, Value b, Span span);
 Value ir_transpose(Ir *ir, Value a, Span span);
 /* Params, inputs and outputs of `from`, with values as `map` has them. */

@@ -240,15 +240,15 @@ static DType reduced_type(Reduction reduction, DType type) {
     return reduction == REDUCE_SUM || reduction == REDUCE_PROD ? DT_I64 : DT_F32;
 }
 
-Value ir_reduce(Ir *ir, Reduction reduction, Value a, int32_t axis, Span span) {
+Value ir_reduce(Ir *ir, Reduction reduction, Value a, AxisRange axes, Span span) {
     DType type = reduced_type(reduction, ir_dtype(ir, a));
     IrNode node = {.op = (uint16_t)(IR_SUM + (uint32_t)reduction), .count = 1, .span = span};
     node.arg[0] = ir_operand(ir, type, a, span);
-    node.axis = axis;
+    node.axes = axes;
     node.type = ir_node(ir, a)->type;
     node.type.dtype = type;
     for (uint32_t i = 0; i < node.type.rank; i++)
-        if (axis == AXIS_ALL || axis == (int32_t)i) node.type.dim[i] = 1;
+        if (axes_have(axes, i)) node.type.dim[i] = 1;
     return ir_value(ir, node);
 }
 

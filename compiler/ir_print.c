@@ -50,10 +50,13 @@ static void print_const(const Printer *p, const IrNode *node) {
 }
 
 static void print_axis(const Printer *p, const IrNode *node) {
-    if (node->axis == AXIS_ALL)
+    AxisRange axes = node->axes;
+    if (axes.end - axes.first == 1)
+        text_printf(p->out, " axis=%d", axes.first);
+    else if (axes.end - axes.first == (int32_t)node->type.rank)
         text_add(p->out, " axis=all");
     else
-        text_printf(p->out, " axis=%d", node->axis);
+        text_printf(p->out, " axes=%d..%d", axes.first, axes.end - 1);
 }
 
 static void print_index(const Printer *p, uint32_t index, const char *name) {

@@ -115,12 +115,13 @@ static Value call_function(Expression *e, Node node, const Function *function) {
     return expand(e->lower, function, args, site);
 }
 
-/* The axis from the left, or AXIS_ALL; false after an error. */
-static bool find_axis(Expression *e, Node node, const Type *type, int32_t *axis) {
+/* The axes from the left; false after an error. */
+static bool find_axes(Expression *e, Node node, const Type *type, AxisRange *axes) {
     const AstNode *call = &e->scope->ast->nodes.data[node];
     int32_t written = call_axis(e->scope->ast, node), rank = (int32_t)type->rank;
-    *axis = written == AXIS_EVERY ? AXIS_ALL : written < 0 ? written + rank : written;
-    if (written == AXIS_EVERY || (*axis >= 0 && *axis < rank)) return true;
+    int32_t first = written == AXIS_EVERY ? 0 : written < 0 ? written + rank : written;
+    *axes = (AxisRange){first, written == AXIS_EVERY ? rank : first + 1};
+    if (axes->first >= 0 && axes->end <= rank) return true;
     Text shape = {0};
     shape_print(&shape, type);
     lower_error(e->lower, e->scope, call->mark, NULL, "'%s' runs over axis %d, but the shape is %s",
@@ -133,16 +134,16 @@ static Value call_reduction(Expression *e, Node node, Reduction reduction) {
     const AstNode *call = &e->scope->ast->nodes.data[node];
     Ir *ir = e->lower->ir;
     Value a = expression_value(e, call_args(e, call)[0].value);
-    int32_t axis;
+    AxisRange axes;
     if (a == 0) return 0;
     if (ir_dtype(ir, a) == DT_WEAK) {
         lower_error(e->lower, e->scope, call->mark, NULL,
                     "'%s' reduces an array, and this is a number", call->name);
         return 0;
     }
-    if (!find_axis(e, node, &ir_node(ir, a)->type, &axis)) return 0;
+    if (!find_axes(e, node, &ir_node(ir, a)->type, &axes)) return 0;
     Span span = lower_place(e->lower, e->scope, call->span);
-    return lower_checked(e, ir_reduce(ir, reduction, a, axis, span), call);
+    return lower_checked(e, ir_reduce(ir, reduction, a, axes, span), call);
 }
 
 static Value call_primitive(Expression *e, const AstNode *call, Primitive primitive) {

@@ -141,7 +141,8 @@ static bool same_node(const IrNode *a, const IrNode *b) {
     if (a->op != b->op || a->count != b->count || a->type.dtype != b->type.dtype) return false;
     if (a->type.dtype != DT_WEAK && !type_same_shape(&a->type, &b->type)) return false;
     if (a->op == IR_CONST) return a->whole == b->whole; /* bits of either kind */
-    return a->op < IR_SUM || a->op > IR_VAR || a->axis == b->axis;
+    return a->op < IR_SUM || a->op > IR_VAR ||
+           (a->axes.first == b->axes.first && a->axes.end == b->axes.end);
 }
 
 static bool same_args(Comparison *c, const IrNode *p, const IrNode *v, bool swapped) {

@@ -8,12 +8,11 @@ enum { SLOTS_MAX = 1024 }; /* values that one thread has room for at once */
  * elements at least; a Sum for each is 23 MB. */
 static const int64_t threads_wanted = 1 << 17, piece_least = 8;
 
-static void shape_rows(OracleStep *step, const Type *type, int32_t axis) {
-    step->rows = step->inner = 1;
-    step->length = axis == AXIS_ALL ? type_count(type) : type->dim[axis];
-    for (uint32_t i = 0; axis != AXIS_ALL && i < type->rank; i++) {
-        if ((int32_t)i != axis) step->rows *= type->dim[i];
-        if ((int32_t)i > axis) step->inner *= type->dim[i];
+static void shape_rows(OracleStep *step, const Type *type, AxisRange axes) {
+    step->rows = step->inner = step->length = 1;
+    for (uint32_t i = 0; i < type->rank; i++) {
+        *(axes_have(axes, i) ? &step->length : &step->rows) *= type->dim[i];
+        if ((int32_t)i >= axes.end) step->inner *= type->dim[i];
     }
     step->pieces = 1;
     while (step->rows * step->pieces * 2 <= threads_wanted &&
@@ -38,7 +37,7 @@ static OracleStep step_of(Machine *machine, Value value, bool needed) {
         step.kind = ORACLE_REDUCTION;
         step.op = node->op;
         step.passes = node->op == IR_VAR ? 2 : 1;
-        shape_rows(&step, &ir_node(machine->ir, node->arg[0])->type, node->axis);
+        shape_rows(&step, &ir_node(machine->ir, node->arg[0])->type, node->axes);
     }
     return step;
 }

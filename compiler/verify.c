@@ -119,10 +119,11 @@ static const char *check_reduction(const Check *c) {
     if (type.dtype == DT_WEAK || type.dtype != c->node->type.dtype)
         return "reduction changes the type";
     if (averages && !dtype_is_float(type.dtype)) return "mean or var of integers";
-    if (c->node->axis != AXIS_ALL && (c->node->axis < 0 || (uint32_t)c->node->axis >= type.rank))
+    AxisRange axes = c->node->axes;
+    if (axes.first < 0 || axes.end < axes.first || axes.end > (int32_t)type.rank)
         return "reduction over an axis that is not there";
     for (uint32_t i = 0; i < type.rank; i++)
-        if (c->node->axis == AXIS_ALL || c->node->axis == (int32_t)i) type.dim[i] = 1;
+        if (axes_have(axes, i)) type.dim[i] = 1;
     return type_same_shape(&type, &c->node->type) ? NULL : "reduction has another shape";
 }
 
