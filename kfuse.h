@@ -174,7 +174,8 @@ typedef enum KfStage {
     KF_STAGE_IR,
     KF_STAGE_PLAN,
     KF_STAGE_CUDA,
-    KF_STAGE_C
+    KF_STAGE_C,
+    KF_STAGE_GROUPS /* the kernels it is cut into, each way, and the bytes that saves */
 } KfStage;
 /* A stage as text; needs no device. `point` chooses the knobs of the two languages (NULL: the
  * analytic default). *text is freed with kf_free. KF_NO_KERNEL where nothing covers the program. */
