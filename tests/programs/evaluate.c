@@ -24,8 +24,7 @@ static KfStatus evaluate(Job *job, Arrays *arrays) {
     if (status == KF_OK) status = arrays_make_outputs(job, arrays);
     if (status == KF_OK) status = own_updates(job, arrays);
     if (status == KF_OK)
-        status =
-            job_told(job, kf_program_evaluate(job->program, arrays->inputs, arrays->outputs));
+        status = job_told(job, kf_program_evaluate(job->program, arrays->inputs, arrays->outputs));
     return status == KF_OK ? arrays_write(job, arrays) : status;
 }
 
