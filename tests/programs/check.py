@@ -4,6 +4,7 @@ NaN, infinities and params of other values:
 
     EVALUATE=build/release/tests/evaluate tests/programs/check.py oracle [NAME…]       what a program means
     KFUSE=build/release/kfuse tests/programs/check.py kernel [NAME…] [--device cuda]   what its kernels compute
+    tests/programs/check.py torch [NAME…]           what it is timed against (bench/rivals.py), in float64 on the host
 
 A program ends in an error where no kernel covers it.
 
@@ -20,6 +21,9 @@ import numpy as np
 
 import listing
 import references
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench"))
+import rivals  # noqa: E402
 
 # By symbol, in order: all ones, no rows, odd and small, odd rows, long rows, several vectors.
 SIZES = [(1, 1, 1, 1), (0, 5, 3, 2), (3, 5, 7, 2), (67, 33, 4, 5), (5, 1027, 6, 3), (260, 64, 3, 9)]
@@ -96,7 +100,13 @@ class Case:
 
 
 def cases(program, by):
-    """Of the oracle all; a kernel is compiled and judged for each, so that few must do."""
+    """Of the oracle all; a kernel is compiled and judged for each, so that few must do; torch has one type."""
+    if by == "torch":
+        return [Case(program, program.types[0], sizes) for sizes in SIZES]
+    return list(own_cases(program, by))
+
+
+def own_cases(program, by):
     for plain in program.types:
         first = plain == program.types[0]
         for sizes in SIZES if by == "oracle" else [ODD, LONG] if first else [ROWS]:
@@ -139,9 +149,8 @@ def error(out, right, dtype):
     return ratio[where], tuple(map(int, where))
 
 
-def compare(case, name, right):
+def compare(case, name, array, right):
     dtype = case.program.type_of(name, case.plain)
-    array = np.load(f"{name}.out.npy")
     if array.dtype.str != STORED[dtype] or array.shape != right.shape:
         raise ValueError(f"{name} is {array.dtype.str} {array.shape}, expected {STORED[dtype]} {right.shape}")
     out = numbers(array, dtype)
@@ -152,23 +161,38 @@ def compare(case, name, right):
     return ratio
 
 
-def check(case, by, options):
-    arrays = case.inputs()
-    right = case.right(arrays)
+def run_kfuse(case, by, options, arrays, names):
+    words = command(case, by, options)
     for name, x in arrays.items():
         np.save(f"{name}.npy", stored(x, case.program.type_of(name, case.plain)))
-    words = command(case, by, options)
-    for name in right:
+    for name in names:
         words += ["-o", f"{name}={name}.out.npy"]
     done = subprocess.run(words, capture_output=True, text=True)
     if done.returncode != 0:
         raise ValueError(f"exit {done.returncode}: {done.stderr.strip()}")
-    return max(compare(case, name, values) for name, values in right.items())
+    return [np.load(f"{name}.out.npy") for name in names]
+
+
+def run_torch(case, arrays, right):
+    import torch
+    out = rivals.programs(torch)[case.program.name](**{name: torch.tensor(x) for name, x in arrays.items()})
+    out = [tensor.numpy() for tensor in (out if isinstance(out, tuple) else [out])]
+    return [stored(x.reshape(r.shape), case.program.type_of(name, case.plain)) for x, (name, r) in zip(out, right.items())]
+
+
+def check(case, by, options):
+    arrays = case.inputs()
+    right = case.right(arrays)
+    if by == "torch":
+        out = run_torch(case, arrays, right)
+    else:
+        out = run_kfuse(case, by, options, arrays, right)
+    return max(compare(case, name, array, right[name]) for name, array in zip(right, out, strict=True))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("by", choices=["oracle", "kernel"])
+    parser.add_argument("by", choices=["oracle", "kernel", "torch"])
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--device", default="cpu")
     asked = parser.parse_args()
