@@ -63,7 +63,7 @@ def mebibytes(bytes_):
 
 COLUMNS = [
     ("op", -18, lambda r: r["op"]),
-    ("shape", -16, lambda r: r["shape"]),
+    ("shape", -19, lambda r: r["shape"]),
     ("type", -5, lambda r: r["dtype"]),
     ("kfuse us", 9, lambda r: number(r["us"]["kfuse"], ".2f")),
     ("eager us", 9, lambda r: number(r["us"].get("eager"), ".2f")),
