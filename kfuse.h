@@ -182,7 +182,7 @@ typedef enum KfStage {
 KF_API KfStatus kf_program_dump(KfProgram *program, KfStage stage, const char *point, char **text);
 KF_API void kf_free(void *memory);
 /* Right results by the oracle, interpreted on the host: works for the whole language. Host
- * pointers, dense outputs. */
+ * pointers, dense outputs that overlap no input, not even one that they update. */
 KF_API KfStatus kf_program_evaluate(KfProgram *program, const void *const *inputs,
                                     void *const *outputs);
 
