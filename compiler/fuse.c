@@ -162,6 +162,19 @@ static bool keep_shared(Fuser *f) {
     return false;
 }
 
+/* What is kept for nobody is not kept: one kernel computes it and all that reads it. */
+static bool drop_unread(Fuser *f) {
+    for (Value v = 1; v < f->ir->nodes.count; v++) {
+        bool read = !f->cuts.kept[v];
+        for (uint32_t i = 0; i < f->bunches.count && !read; i++)
+            read = i != f->owner[v] && f->bunches.data[i].cone[v];
+        if (read) continue;
+        f->cuts.kept[v] = false;
+        return true;
+    }
+    return false;
+}
+
 /* --- coverage */
 
 static bool is_computed(const IrNode *node) {
@@ -176,6 +189,7 @@ static bool keep_more(Fuser *f, const Bunch *bunch) {
             if (!bunch->cone[v] || !gathers(node)) continue;
             Value keep = operands ? node->arg[0] : v;
             if (!is_computed(ir_node(f->ir, keep)) || f->cuts.kept[keep]) continue;
+            f->rejoin = false; /* it is to be read, not computed there again */
             return f->cuts.kept[keep] = true;
         }
     return false;
@@ -188,6 +202,14 @@ static Step extract(const Fuser *f, const Bunch *bunch) {
                  : part_extract(f->arena, f->ir, &f->cuts, &bunch->roots);
 }
 
+/* What the message points at where a part has no kernel. */
+static Value last_gathering(const Ir *ir) {
+    Value last = 0;
+    for (Value v = 1; v < ir->nodes.count; v++)
+        if (gathers(ir_node(ir, v))) last = v;
+    return last;
+}
+
 /* Steps with kernels; false where one has none, `*retry` if it can be cut further. */
 static bool cover(Fuser *f, bool *retry) {
     for (uint32_t i = 0; i < f->bunches.count; i++) {
@@ -195,8 +217,7 @@ static bool cover(Fuser *f, bool *retry) {
         bunch->step = extract(f, bunch);
         bunch->step.kernels = kernels_find(f->arena, f->library, bunch->step.ir);
         if (bunch->step.kernels.list.count > 0) continue;
-        Group group = group_find(bunch->step.ir);
-        *f->uncovered = (Uncovered){bunch->step.ir, group.culprit, group.why};
+        *f->uncovered = (Uncovered){bunch->step.ir, last_gathering(bunch->step.ir)};
         *retry = keep_more(f, bunch);
         return false;
     }
@@ -336,7 +357,7 @@ static const Chain *try_cuts(Arena *arena, const Library *library, const Ir *ir,
     while (retry) {
         retry = false;
         if (!form_bunches(&f)) break;
-        if (keep_shared(&f))
+        if (keep_shared(&f) || drop_unread(&f))
             retry = true;
         else if (cover(&f, &retry))
             return make_chain(&f, name);

@@ -8,7 +8,6 @@
 typedef struct Uncovered {
     const Ir *ir; /* a part of the program, or all of it */
     Value culprit;
-    const char *why; /* "a product" */
 } Uncovered;
 
 /* Different ways to compute `ir` (simplified, calls inlined), the one of the fewest kernels first,

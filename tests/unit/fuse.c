@@ -56,6 +56,8 @@ static void fewest_kernels(void **state) {
     expect("(x @ w) @ v", "x=4x5 w=5x6 v=6x7", "matmul | matmul", 1);
     expect("((x @ w) @ v) @ u", "x=4x5 w=5x6 v=6x7 u=7x8", "matmul | matmul | matmul", 2);
     expect("(((x @ w) @ w) @ w) @ w", "x=5x5 w=5x5", "matmul | matmul | matmul | matmul", 2);
+    expect("layernorm(gelu(x @ w + b) + r, g, b)", "x=4x5 w=5x6 b=6 r=4x6 g=6",
+           "matmul | mean, var", 1);
     expect("(x + 1).T", "4x5", "elementwise | elementwise", 1);
 }
 
