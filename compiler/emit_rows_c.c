@@ -82,8 +82,7 @@ static void print_row_arrays(const Emitter *e) {
         if (!store && is_ahead(e, access))
             text_printf(e->out, "    const %s *%s_next; /* in the row behind */\n", type,
                         access->name);
-        if (step_name(e, access))
-            text_printf(e->out, "    int64_t %s;\n", step_name(e, access));
+        if (step_name(e, access)) text_printf(e->out, "    int64_t %s;\n", step_name(e, access));
     }
 }
 
@@ -100,7 +99,8 @@ static void print_row_type(const Emitter *e) {
         if (e->sweeps->centred[v])
             text_printf(e->out, "    k_real rest%u; /* the mean is t%u + rest%u */\n", v, v, v);
         if (e->sweeps->mean_of[v])
-            text_printf(e->out, "    k_real near%u, off%u; /* a block's mean: near + off */\n", v, v);
+            text_printf(e->out, "    k_real near%u, off%u; /* a block's mean: near + off */\n", v,
+                        v);
     }
     for (uint32_t i = 0; i < e->sweeps->kept.count; i++)
         text_printf(e->out, "    k_number *kept%u;\n", e->sweeps->kept.at[i]);
@@ -167,8 +167,8 @@ static void print_elements(const Emitter *e, uint32_t at, bool kept) {
         Value v = values.at[i];
         bool keeps = kept && sweeps_keep(e->sweeps, v);
         if (keeps && e->sweeps->first[v] < at)
-            text_printf(e->out, "    const k_real t%u = *(const k_real_at *)(row->kept%u + i);\n", v,
-                        v);
+            text_printf(e->out, "    const k_real t%u = *(const k_real_at *)(row->kept%u + i);\n",
+                        v, v);
         else if (load_of(e, v))
             print_load(e, load_of(e, v));
         else
@@ -299,8 +299,8 @@ static void print_step(const Emitter *e, uint32_t at, bool kept) {
 }
 
 static void print_step_comment(const Emitter *e, const Sweep *sweep) {
-    static const char *const says[] = {"", "Distances from the mean: ", "Their squares: ",
-                                       "Results."};
+    static const char *const says[] = {"",
+                                       "Distances from the mean: ", "Their squares: ", "Results."};
     text_printf(e->out, "\n/* %s", says[sweep->kind]);
     for (uint32_t i = 0; i < sweep->reductions.count; i++) {
         text_add(e->out, i ? ", " : "");
@@ -389,9 +389,8 @@ static void print_starts(const Emitter *e, uint32_t at) {
         Value v = sweep->reductions.at[i];
         if (!adds(e, sweep, v)) continue;
         if (is_wide(e, sweep, v))
-            text_printf(e->out,
-                        "            sums%u[u].t%u[0] = sums%u[u].t%u[1] = (k_wide){0};\n", at, v,
-                        at, v);
+            text_printf(e->out, "            sums%u[u].t%u[0] = sums%u[u].t%u[1] = (k_wide){0};\n",
+                        at, v, at, v);
         else
             text_printf(e->out, "            sums%u[u].t%u = %s;\n", at, v,
                         is_fold(e, sweep, v) ? start_of(e, v) : "k_all(0)");
@@ -610,10 +609,11 @@ static void print_undefined(const Emitter *e, Values sums) {
 static void print_joined(const Emitter *e, uint32_t pass) {
     uint32_t at = sweep_of(e, pass), behind = sweep_of(e, pass + 1);
     const Sweep *first = &e->sweeps->list.data[at], *second = &e->sweeps->list.data[behind];
-    text_printf(e->out,
-                "\n/* Passes %u and %u in one: what is summed is rescaled when a larger one comes. */\n"
-                "K_INLINE void KF_ENTRY(k_joined%u)(Row *row) {\n",
-                pass, pass + 1, pass);
+    text_printf(
+        e->out,
+        "\n/* Passes %u and %u in one: what is summed is rescaled when a larger one comes. */\n"
+        "K_INLINE void KF_ENTRY(k_joined%u)(Row *row) {\n",
+        pass, pass + 1, pass);
     print_totals(e, first);
     print_totals(e, second);
     print_seen(e, second->reductions);
@@ -658,8 +658,7 @@ static void print_finish(const Emitter *e) {
     text_add(e->out, "\nK_INLINE void KF_ENTRY(k_finish)(Row *row, const int kept) {\n"
                      "    int64_t from = 0;\n");
     if (first)
-        text_printf(e->out,
-                    "    if (__STREAM__) from = k_least(k_before(row->%s), row->cols);\n",
+        text_printf(e->out, "    if (__STREAM__) from = k_least(k_before(row->%s), row->cols);\n",
                     first->name);
     text_printf(e->out, "    const int stream = %s", first ? "__STREAM__" : "0");
     print_stores_aligned(e);
@@ -678,7 +677,8 @@ static void print_pass_calls(const Emitter *e, uint32_t pass, int indent) {
 }
 
 static void print_joined_calls(const Emitter *e, uint32_t pass) {
-    text_printf(e->out, "    if (!kept && __ONLINE__) {\n        KF_ENTRY(k_joined%u)(row);\n", pass);
+    text_printf(e->out, "    if (!kept && __ONLINE__) {\n        KF_ENTRY(k_joined%u)(row);\n",
+                pass);
     for (uint32_t k = 1; k <= 2; k++)
         if (uniform_of(e, pass + k).count)
             text_printf(e->out, "        k_values%u(row);\n", pass + k);
@@ -748,9 +748,10 @@ static void print_entry(const Emitter *e) {
     text_printf(e->out, "\nvoid KF_ENTRY(%s)(void *const *args, int64_t part, int64_t parts) {\n",
                 e->plan->name);
     emit_c_unpack(e->out, e->plan, &e->parameters);
-    text_add(e->out,
-             "    for (int64_t r = kf_rows * part / parts; r < kf_rows * (part + 1) / parts; r++) {\n"
-             "        Row row;\n        row.cols = kf_cols;\n");
+    text_add(
+        e->out,
+        "    for (int64_t r = kf_rows * part / parts; r < kf_rows * (part + 1) / parts; r++) {\n"
+        "        Row row;\n        row.cols = kf_cols;\n");
     emit_coordinates(e->out, C, e->plan, "r", 8);
     for (uint32_t i = 0; i < access_count(e->plan); i++)
         print_place(e, access_at(e->plan, i), access_is_store(e->plan, i));
@@ -758,8 +759,9 @@ static void print_entry(const Emitter *e) {
         text_printf(e->out, "        row.%s = %s;\n", e->plan->scalars.data[i].name,
                     e->plan->scalars.data[i].name);
     if (e->sweeps->kept.count)
-        text_add(e->out, "        if (__KEEP__ && kf_cols <= __BLOCK__) KF_ENTRY(k_short_row)(row);\n"
-                         "        else ");
+        text_add(e->out,
+                 "        if (__KEEP__ && kf_cols <= __BLOCK__) KF_ENTRY(k_short_row)(row);\n"
+                 "        else ");
     else
         text_add(e->out, "        ");
     text_add(e->out, "KF_ENTRY(k_row)(&row, 0);\n    }\n    if (__STREAM__) k_fence();\n}\n");
