@@ -36,8 +36,7 @@ static bool subtracts(const Sweeps *s, Value value, IrOp op) {
 }
 
 bool sweeps_is_centred(const Sweeps *s, Value value) {
-    return subtracts(s, value, IR_MEAN) &&
-           sweeps_form(s, node_of(s, value)->arg[1]) == SUM_WIDE;
+    return subtracts(s, value, IR_MEAN) && sweeps_form(s, node_of(s, value)->arg[1]) == SUM_WIDE;
 }
 
 bool sweeps_is_below(const Sweeps *s, Value value) {
@@ -94,7 +93,8 @@ static void pair_means(Arena *arena, Sweeps *s) {
         mean_of[v] = v;
         for (uint32_t k = 0; k < s->plan->body.count; k++) {
             Value mean = s->plan->body.data[k];
-            if (node_of(s, mean)->op != IR_MEAN || node_of(s, mean)->arg[0] != node_of(s, v)->arg[0])
+            if (node_of(s, mean)->op != IR_MEAN ||
+                node_of(s, mean)->arg[0] != node_of(s, v)->arg[0])
                 continue;
             mean_of[v] = mean;
             centred[mean] = true;
@@ -230,8 +230,7 @@ const Sweeps *sweeps_find(Arena *arena, const Plan *plan) {
     pair_means(arena, s);
     for (uint32_t pass = 0; pass + s->rows->stores < s->rows->passes; pass++)
         add_pass(arena, s, pass);
-    if (s->rows->stores)
-        add_sweep(arena, s, SWEEP_STORE, s->rows->passes - 1, (Values){NULL, 0});
+    if (s->rows->stores) add_sweep(arena, s, SWEEP_STORE, s->rows->passes - 1, (Values){NULL, 0});
     find_first(arena, s);
     keep(arena, s);
     return s;
