@@ -282,23 +282,28 @@ static void cast(const Writer *w, DType to, Value a) {
     }
 }
 
-static void statement(const Writer *w, Value value, int indent) {
-    const IrNode *node = ir_node(w->plan->ir, value);
-    ValueKind kind = value_kind(node->type.dtype);
-    text_printf(w->out, "%*sconst %s t%u = ", indent, "", language_type(w->language, w->plan, kind),
-                value);
+void emit_expression(Text *out, const Plan *plan, const EmitLanguage *language, Value value) {
+    const IrNode *node = ir_node(plan->ir, value);
+    Writer writer = {out, plan, language};
     if (node->op == IR_CAST)
-        cast(w, node->type.dtype, node->arg[0]);
+        cast(&writer, node->type.dtype, node->arg[0]);
     else if (node->op == IR_CONVERT)
-        convert(w, kind, node->arg[0]);
+        convert(&writer, value_kind(node->type.dtype), node->arg[0]);
     else
-        primitive_expression(w, node);
-    text_add(w->out, ";\n");
+        primitive_expression(&writer, node);
+}
+
+void emit_statement(Text *out, const Plan *plan, const EmitLanguage *language, Value value,
+                    int indent) {
+    ValueKind kind = value_kind(ir_dtype(plan->ir, value));
+    text_printf(out, "%*sconst %s t%u = ", indent, "", language_type(language, plan, kind), value);
+    emit_expression(out, plan, language, value);
+    text_add(out, ";\n");
 }
 
 void emit_body(Text *out, const Plan *plan, const EmitLanguage *language, int indent) {
-    Writer writer = {out, plan, language};
-    for (uint32_t i = 0; i < plan->body.count; i++) statement(&writer, plan->body.data[i], indent);
+    for (uint32_t i = 0; i < plan->body.count; i++)
+        emit_statement(out, plan, language, plan->body.data[i], indent);
 }
 
 const Template *emit(Arena *arena, const char *language, const Plan *plan) {
