@@ -49,7 +49,7 @@ static void print_real(Text *out, DType compute, double value) {
     if (compute == DT_F32) text_add(out, "f");
 }
 
-static void print_whole(Text *out, ValueKind kind, int64_t value) {
+void emit_whole(Text *out, ValueKind kind, int64_t value) {
     const char *suffix = kind == VALUE_I64 ? "LL" : "";
     bool lowest = value == (kind == VALUE_I64 ? INT64_MIN : INT32_MIN);
     if (lowest)
@@ -64,7 +64,7 @@ static void print_literal(Text *out, const Plan *plan, ValueKind kind, Scalar va
     else if (kind == VALUE_BOOL)
         text_add(out, value.whole ? "1" : "0");
     else
-        print_whole(out, kind, value.whole);
+        emit_whole(out, kind, value.whole);
 }
 
 static void print_scalar(Text *out, ValueKind kind, const char *name) {
@@ -307,5 +307,7 @@ void emit_body(Text *out, const Plan *plan, const EmitLanguage *language, int in
 }
 
 const Template *emit(Arena *arena, const char *language, const Plan *plan) {
-    return strcmp(language, "cuda") == 0 ? emit_cuda(arena, plan) : emit_c(arena, plan);
+    bool cuda = strcmp(language, "cuda") == 0;
+    if (cuda && plan->group.kind == GROUP_ROWS) return emit_rows_cuda(arena, plan);
+    return cuda ? emit_cuda(arena, plan) : emit_c(arena, plan);
 }

@@ -12,6 +12,8 @@
  * walk the linear index. Entry NAME, and its twin NAME_scalar with the same parameters for any
  * alignment and any grid (none where VEC is 1 alone). */
 const Template *emit_cuda(Arena *arena, const Plan *plan);
+/* Of GROUP_ROWS: rows_cuda.h has the knobs. The twin is NAME_any. */
+const Template *emit_rows_cuda(Arena *arena, const Plan *plan);
 /* C for the host compiler (GCC vector extensions, the machine's widest vectors, tails through the
  * same code). Knobs: BLOCK elements a tile, UNROLL vectors a step, STREAM 1 to store past the
  * caches, THREADS (0: by the size), INDEX as above. Entry: void NAME(void *const *args, int64_t

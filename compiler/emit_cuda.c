@@ -43,8 +43,8 @@ static void print_element(const Emitter *e) {
     for (uint32_t i = 0; i < access_count(e->plan); i++) {
         const Access *access = access_at(e->plan, i);
         bool store = access_is_store(e->plan, i);
-        emit_next(e->out, i, "%s%s %s%s", store ? "" : "const ", cuda_storage(access), store ? "&" : "",
-                  access->name);
+        emit_next(e->out, i, "%s%s %s%s", store ? "" : "const ", cuda_storage(access),
+                  store ? "&" : "", access->name);
     }
     for (uint32_t i = 0; i < e->parameters.list.count; i++) {
         const Parameter *parameter = &e->parameters.list.data[i];

@@ -372,6 +372,35 @@ template <typename V> K_INLINE void k_cluster_store(V *at, V value, int block) {
 #endif
 }
 
+//@ k_max k_min
+// NaN goes through.
+template <typename R> K_INLINE R k_max(R a, R b) {
+    return a > b || a != a ? a : b;
+}
+template <typename R> K_INLINE R k_min(R a, R b) {
+    return a < b || a != a ? a : b;
+}
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+K_INLINE float k_max(float a, float b) {
+    float c;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+    return c;
+}
+K_INLINE float k_min(float a, float b) {
+    float c;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+    return c;
+}
+#endif
+
+//@ k_variance
+// From the sums of distances from nearly the mean, and of their squares: what the mean lacks is known, and no digits are
+// lost however far from 0 it is. share: 1 over their number.
+template <typename R> K_INLINE R k_variance(R distances, R squares, R share) {
+    const R rest = distances * share, variance = squares * share - rest * rest;
+    return variance < 0 ? 0 : variance;
+}
+
 //@ k_sum
 // A sum on its way through the threads of a row.
 template <typename R> struct k_sum {
