@@ -23,6 +23,18 @@ static const char *real_type(const Emitter *e) {
     return language_type(CUDA, e->plan, VALUE_REAL);
 }
 
+static const char *type_of(const Emitter *e, Value value) {
+    return language_type(CUDA, e->plan, value_kind(ir_dtype(e->plan->ir, value)));
+}
+
+static const char *operand_text(const Emitter *e, Value value) {
+    Text text = {0};
+    emit_operand(&text, e->plan, CUDA, value, false);
+    const char *copy = arena_copy(e->scratch, text_string(&text), text.length);
+    text_free(&text);
+    return copy;
+}
+
 static const Access *load_of(const Emitter *e, Value value) {
     for (uint32_t i = 0; i < e->plan->loads.count; i++)
         if (e->plan->loads.data[i].value == value) return &e->plan->loads.data[i];
@@ -63,7 +75,9 @@ static void print_kept(const Emitter *e, const char *format_of_each) {
 
 static void print_other(const Emitter *e, const Access *access) {
     bool low = e->facts.low && dtype_is_float(access->dtype);
-    const char *word = access->dtype == DT_F16 ? "0xfc00" : access->dtype == DT_BF16 ? "0xff80" : "-K_INF";
+    const char *word = access->dtype == DT_F16    ? "0xfc00"
+                       : access->dtype == DT_BF16 ? "0xff80"
+                                                  : "-K_INF";
     text_printf(e->out, "(%s)%s", cuda_storage(access), low ? word : "0");
 }
 
@@ -80,8 +94,9 @@ static void print_vector(const Emitter *e, const Access *access, const char *onc
 }
 
 static void print_load(const Emitter *e) {
-    text_add(e->out, "    template <bool ONCE, typename I> __device__ __forceinline__ raw load(const "
-                     "ROW &row, I v) const {\n        return {");
+    text_add(e->out,
+             "    template <bool ONCE, typename I> __device__ __forceinline__ raw load(const "
+             "ROW &row, I v) const {\n        return {");
     for (uint32_t i = 0, n = 0; true; n++) {
         const Access *access = next_load(e, ROWS_KEPT, &i);
         if (!access) break;
@@ -92,8 +107,9 @@ static void print_load(const Emitter *e) {
 }
 
 static void print_copy(const Emitter *e) {
-    text_add(e->out, "    template <int N> __device__ __forceinline__ void copy(slots<N> &to, const ROW "
-                     "&row, int v) const {\n");
+    text_add(e->out,
+             "    template <int N> __device__ __forceinline__ void copy(slots<N> &to, const ROW "
+             "&row, int v) const {\n");
     for (uint32_t i = 0; true;) {
         const Access *access = next_load(e, ROWS_KEPT, &i);
         if (!access) break;
@@ -108,8 +124,9 @@ static void print_copy(const Emitter *e) {
         print_vector(e, access, "true");
         text_add(e->out, ";\n");
     }
-    text_add(e->out, "    }\n    template <int N> static __device__ __forceinline__ raw fetch(const "
-                     "slots<N> &from) {\n        return {");
+    text_add(e->out,
+             "    }\n    template <int N> static __device__ __forceinline__ raw fetch(const "
+             "slots<N> &from) {\n        return {");
     for (uint32_t i = 0, n = 0; true; n++) {
         const Access *access = next_load(e, ROWS_KEPT, &i);
         if (!access) break;
@@ -124,8 +141,8 @@ static void print_see(const Emitter *e) {
     for (uint32_t i = 0; true;) {
         const Access *access = next_load(e, ROWS_KEPT, &i);
         if (!access) break;
-        cuda_get(e->out, e->plan, access,
-                 arena_printf(e->scratch, "from.%s.at[j]", access->name), 12);
+        cuda_get(e->out, e->plan, access, arena_printf(e->scratch, "from.%s.at[j]", access->name),
+                 12);
         text_printf(e->out, "            x.t%u[j] = t%u;\n", access->value, access->value);
     }
     text_add(e->out, "        }\n    }\n};\n");
@@ -140,8 +157,13 @@ static void print_source(const Emitter *e) {
     for (uint32_t i = 0; true;) {
         const Access *access = next_load(e, ROWS_KEPT, &i);
         if (!access) break;
-        const char *type = language_type(CUDA, e->plan, value_kind(access->dtype));
+        const char *type = type_of(e, access->value);
         text_printf(e->out, "        %s t%u[ROW::VEC]; // %s\n", type, access->value, access->name);
+    }
+    for (uint32_t i = 0; i < e->plan->body.count; i++) {
+        Value v = e->plan->body.data[i];
+        if (e->facts.held[v])
+            text_printf(e->out, "        %s t%u[ROW::VEC]; // with HOLD\n", type_of(e, v), v);
     }
     text_add(e->out, "    };\n    template <int THREADS> struct slots {\n");
     print_kept(e, "        __align__(16) k_pack<%s, ROW::VEC> %s[THREADS];\n");
@@ -178,7 +200,8 @@ static Value mean_beside(const Emitter *e, Value variance) {
     const Ir *ir = e->plan->ir;
     for (uint32_t i = 0; i < e->plan->body.count; i++) {
         Value v = e->plan->body.data[i];
-        if (ir_node(ir, v)->op == IR_MEAN && ir_node(ir, v)->arg[0] == ir_node(ir, variance)->arg[0])
+        if (ir_node(ir, v)->op == IR_MEAN &&
+            ir_node(ir, v)->arg[0] == ir_node(ir, variance)->arg[0])
             return v;
     }
     return 0;
@@ -205,7 +228,7 @@ static Parts parts_of(const Emitter *e, uint32_t pass) {
 }
 
 static const char *part_name(const Emitter *e, const Part *part) {
-    return arena_printf(e->scratch, "%c%u", "tmdq"[part->kind], part->value);
+    return arena_printf(e->scratch, "%c%u", "tmdq"[part->kind], part -> value);
 }
 
 static ValueKind part_kind(const Emitter *e, const Part *part) {
@@ -219,9 +242,10 @@ static uint16_t part_op(const Emitter *e, const Part *part) {
 
 /* "a + b", "k_max(a, b)", "k_fmax_i64(a, b)" */
 static void print_join(const Emitter *e, const Part *part, const char *a, const char *b) {
-    static const char *const reals[] = {"%s + %s", "%s * %s", "k_max(%s, %s)", "k_min(%s, %s)", "%s + %s"};
-    static const char *const wholes[] = {"k_add_%s(%s, %s)", "k_mul_%s(%s, %s)", "k_fmax_%s(%s, %s)",
-                                         "k_fmin_%s(%s, %s)"};
+    static const char *const reals[] = {"%s + %s", "%s * %s", "k_max(%s, %s)", "k_min(%s, %s)",
+                                        "%s + %s"};
+    static const char *const wholes[] = {"k_add_%s(%s, %s)", "k_mul_%s(%s, %s)",
+                                         "k_fmax_%s(%s, %s)", "k_fmin_%s(%s, %s)"};
     ValueKind kind = part_kind(e, part);
     uint32_t which = part_op(e, part) - IR_SUM;
     if (kind == VALUE_REAL)
@@ -245,15 +269,19 @@ static void print_nothing(const Emitter *e, const Part *part) {
 static void print_struct(const Emitter *e, uint32_t pass) {
     Parts parts = parts_of(e, pass);
     if (parts.list.count == 0) return;
-    text_printf(e->out, "\n// What pass %u gathers, on its way through the threads of a row.\nstruct k_pass%u {\n",
-                pass, pass);
+    text_printf(
+        e->out,
+        "\n// What pass %u gathers, on its way through the threads of a row.\nstruct k_pass%u {\n",
+        pass, pass);
     for (uint32_t i = 0; i < parts.list.count; i++) {
         const Part *part = &parts.list.data[i];
         text_printf(e->out, "    %s %s;\n", language_type(CUDA, e->plan, part_kind(e, part)),
                     part_name(e, part));
     }
-    text_printf(e->out, "};\nK_INLINE k_pass%u k_join(const k_pass%u &a, const k_pass%u &b) {\n    return {",
-                pass, pass, pass);
+    text_printf(
+        e->out,
+        "};\nK_INLINE k_pass%u k_join(const k_pass%u &a, const k_pass%u &b) {\n    return {", pass,
+        pass, pass);
     for (uint32_t i = 0; i < parts.list.count; i++) {
         const Part *part = &parts.list.data[i];
         const char *name = part_name(e, part);
@@ -266,28 +294,60 @@ static void print_struct(const Emitter *e, uint32_t pass) {
 
 /* --- one element in a pass */
 
-static void print_elements(const Emitter *e, uint32_t pass) {
-    Values values = rows_elements(e->scratch, e->rows, e->plan, pass);
-    for (uint32_t i = 0; i < values.count; i++) {
-        Value v = values.at[i];
-        const Access *access = load_of(e, v);
-        if (!access)
-            emit_statement(e->out, e->plan, CUDA, v, 12);
-        else if (rows_role(e->plan, access) == ROWS_KEPT)
-            text_printf(e->out, "            const %s t%u = x.t%u[j];\n",
-                        language_type(CUDA, e->plan, value_kind(access->dtype)), v, v);
-        else
-            cuda_get(e->out, e->plan, access,
-                     arena_printf(e->scratch, "%s_v.at[j]", access->name), 12);
-    }
+static bool contains(Values values, Value value) {
+    for (uint32_t i = 0; i < values.count; i++)
+        if (values.at[i] == value) return true;
+    return false;
 }
 
-static const char *operand_text(const Emitter *e, Value value) {
-    Text text = {0};
-    emit_operand(&text, e->plan, CUDA, value, false);
-    const char *copy = arena_copy(e->scratch, text_string(&text), text.length);
-    text_free(&text);
-    return copy;
+/* A value as a statement: of an element, of a column, computed. */
+static void print_statement(const Emitter *e, Value v, int indent) {
+    const Access *access = load_of(e, v);
+    if (rows_cuda_multiplies(&e->facts, v))
+        text_printf(e->out, "%*sconst %s t%u = %s * r%u;\n", indent, "", type_of(e, v), v,
+                    operand_text(e, ir_node(e->plan->ir, v)->arg[0]),
+                    ir_node(e->plan->ir, v)->arg[1]);
+    else if (!access)
+        emit_statement(e->out, e->plan, CUDA, v, indent);
+    else if (rows_role(e->plan, access) == ROWS_KEPT)
+        text_printf(e->out, "%*sconst %s t%u = x.t%u[j];\n", indent, "", type_of(e, access->value),
+                    v, v);
+    else
+        cuda_get(e->out, e->plan, access, arena_printf(e->scratch, "%s_v.at[j]", access->name),
+                 indent);
+}
+
+static void print_element(const Emitter *e, Value v, uint32_t pass) {
+    print_statement(e, v, 12);
+    if (e->facts.held[v] && e->facts.first[v] == pass)
+        text_printf(e->out, "            if (HELD) x.t%u[j] = t%u;\n", v, v);
+}
+
+/* Held values, or what they are made of once more. */
+static void print_again(const Emitter *e, Values again, Values made) {
+    for (uint32_t i = 0; i < again.count; i++)
+        text_printf(e->out, "            %s t%u;\n", type_of(e, again.at[i]), again.at[i]);
+    text_add(e->out, "            if (HELD) {\n");
+    for (uint32_t i = 0; i < again.count; i++)
+        text_printf(e->out, "                t%u = x.t%u[j];\n", again.at[i], again.at[i]);
+    text_add(e->out, "            } else {\n");
+    for (uint32_t i = 0; i < made.count; i++) {
+        if (!contains(again, made.at[i])) {
+            print_statement(e, made.at[i], 16);
+            continue;
+        }
+        text_printf(e->out, "                t%u = ", made.at[i]);
+        emit_expression(e->out, e->plan, CUDA, made.at[i]);
+        text_add(e->out, ";\n");
+    }
+    text_add(e->out, "            }\n");
+}
+
+static void print_elements(const Emitter *e, uint32_t pass) {
+    RowsPass values = rows_cuda_pass(e->scratch, &e->facts, pass);
+    for (uint32_t i = 0; i < values.before.count; i++) print_element(e, values.before.at[i], pass);
+    if (values.again.count > 0) print_again(e, values.again, values.made);
+    for (uint32_t i = 0; i < values.behind.count; i++) print_element(e, values.behind.at[i], pass);
 }
 
 static const char *mean_name(const Emitter *e, Value variance) {
@@ -308,7 +368,8 @@ static void print_take(const Emitter *e, uint32_t pass, const Part *part, int in
     text_printf(e->out, "%*s", indent, "");
     if (part->kind == PART_SQUARE) {
         text_printf(e->out, "%s = %s(d%u, d%u, %s);\n", to, fma, part->value, part->value, to);
-    } else if (part_kind(e, part) == VALUE_REAL && part_op(e, part) != IR_MAX && part_op(e, part) != IR_MIN) {
+    } else if (part_kind(e, part) == VALUE_REAL && part_op(e, part) != IR_MAX &&
+               part_op(e, part) != IR_MIN) {
         text_printf(e->out, "%s %s= %s;\n", to, part_op(e, part) == IR_PROD ? "*" : "+", operand);
     } else {
         text_printf(e->out, "%s = ", to);
@@ -334,8 +395,7 @@ static void print_takes(const Emitter *e, uint32_t pass, const Parts *parts) {
     text_add(e->out, "            if (row.holds(v, j)) {\n");
     for (uint32_t i = 0; i < parts->list.count; i++) {
         const Part *part = &parts->list.data[i];
-        if (!is_harmless(e, part))
-            print_take(e, pass, part, 16);
+        if (!is_harmless(e, part)) print_take(e, pass, part, 16);
     }
     text_add(e->out, "            }\n");
 }
@@ -346,7 +406,8 @@ static void print_puts(const Emitter *e) {
     for (uint32_t i = 0; i < e->plan->stores.count; i++) {
         const Access *access = &e->plan->stores.data[i];
         if (!plan_is_reduced(e->plan, access))
-            cuda_put(e->out, e->plan, access, arena_printf(e->scratch, "%s_v.at[j]", access->name), 12);
+            cuda_put(e->out, e->plan, access, arena_printf(e->scratch, "%s_v.at[j]", access->name),
+                     12);
     }
 }
 
@@ -354,7 +415,8 @@ static void print_packs(const Emitter *e) {
     for (uint32_t i = 0; i < e->plan->stores.count; i++) {
         const Access *access = &e->plan->stores.data[i];
         if (!plan_is_reduced(e->plan, access))
-            text_printf(e->out, "        k_pack<%s, ROW::VEC> %s_v;\n", cuda_storage(access), access->name);
+            text_printf(e->out, "        k_pack<%s, ROW::VEC> %s_v;\n", cuda_storage(access),
+                        access->name);
     }
 }
 
@@ -375,7 +437,8 @@ static void print_vector_stores(const Emitter *e) {
 
 static void print_row_stores(const Emitter *e) {
     bool any = false;
-    for (uint32_t i = 0; i < e->plan->stores.count; i++) any |= plan_is_reduced(e->plan, &e->plan->stores.data[i]);
+    for (uint32_t i = 0; i < e->plan->stores.count; i++)
+        any |= plan_is_reduced(e->plan, &e->plan->stores.data[i]);
     if (!any) return;
     text_add(e->out, "    if (row.lane == 0 && at < kf_rows) {\n");
     for (uint32_t i = 0; i < e->plan->stores.count; i++) {
@@ -399,11 +462,11 @@ static void print_columns_of(const Emitter *e, uint32_t pass) {
         const Access *access = load_of(e, values.at[i]);
         if (!access || rows_role(e->plan, access) != ROWS_COLUMN) continue;
         if (access->class == ACCESS_ROWS)
-            text_printf(e->out, "        const auto %s_v = ahead.%s.get(row, v, i);\n", access->name,
-                        access->name);
+            text_printf(e->out, "        const auto %s_v = ahead.%s.get(row, v, i);\n",
+                        access->name, access->name);
         else
-            text_printf(e->out, "        const auto %s_v = row.load_each(%s, %s, v);\n", access->name,
-                        access->name, step_of(e, access));
+            text_printf(e->out, "        const auto %s_v = row.load_each(%s, %s, v);\n",
+                        access->name, access->name, step_of(e, access));
     }
 }
 
@@ -432,13 +495,16 @@ static void print_results(const Emitter *e, uint32_t pass, const Parts *parts) {
         text_printf(e->out, "    const %s %c%u = ", language_type(CUDA, e->plan, kind),
                     part->kind == PART_MEAN ? 'm' : 't', part->value);
         if (part->kind == PART_SQUARE)
-            text_printf(e->out, "k_variance(pass%u.d%u, pass%u.q%u, share);\n", pass, part->value, pass,
-                        part->value);
+            text_printf(e->out, "k_variance(pass%u.d%u, pass%u.q%u, share);\n", pass, part->value,
+                        pass, part->value);
         else
             text_printf(e->out, "pass%u.%s%s;\n", pass, part_name(e, part),
                         part->kind == PART_MEAN || op == IR_MEAN ? " * share"
                         : kind == VALUE_BOOL                     ? " != 0"
                                                                  : "");
+        if (rows_cuda_is_divisor(&e->facts, part->value))
+            text_printf(e->out, "    const %s r%u = 1 / t%u;\n", real_type(e), part->value,
+                        part->value);
     }
 }
 
@@ -457,7 +523,8 @@ static void print_pass(const Emitter *e, uint32_t pass) {
 
 static void print_uniform(const Emitter *e, uint32_t pass) {
     Values values = rows_uniform(e->scratch, e->rows, e->plan, pass);
-    for (uint32_t i = 0; i < values.count; i++) emit_statement(e->out, e->plan, CUDA, values.at[i], 4);
+    for (uint32_t i = 0; i < values.count; i++)
+        emit_statement(e->out, e->plan, CUDA, values.at[i], 4);
 }
 
 /* --- one row */
@@ -496,15 +563,19 @@ static void print_make_source(const Emitter *e) {
 }
 
 static void print_row(const Emitter *e) {
-    text_printf(e->out, "\n// Row `at`, if there is one: every thread of the block is here.\n"
-                        "template <int KEEP, typename ROW%s>\nK_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at%s,\n        ",
+    text_printf(e->out,
+                "\n// Row `at`, if there is one: every thread of the block is here.\n"
+                "template <int KEEP, typename ROW%s>\nK_INLINE void KF_ENTRY(k_one_row)(const ROW "
+                "&row, const k_index at%s,\n        ",
                 e->facts.columns ? ", typename AHEAD" : "",
                 e->facts.columns ? ", const AHEAD &ahead" : "");
     cuda_parameters(e->out, e->plan, &e->parameters, "k_index");
     text_add(e->out, ") {\n    const k_index place = at < kf_rows ? at : kf_rows - 1;\n");
     emit_coordinates(e->out, CUDA, e->plan, "place", 4);
     print_make_source(e);
-    if (e->facts.means) text_printf(e->out, "    const %s share = 1 / (%s)kf_cols;\n", real_type(e), real_type(e));
+    if (e->facts.holds) text_add(e->out, "    enum { HELD = KEEP == 0 && __HOLD__ };\n");
+    if (e->facts.means)
+        text_printf(e->out, "    const %s share = 1 / (%s)kf_cols;\n", real_type(e), real_type(e));
     print_uniform_loads(e);
     text_add(e->out, "    if (ROW::BLOCKS > 1) k_cluster_wait();\n");
     for (uint32_t pass = 0; pass < e->rows->passes; pass++) {
@@ -526,8 +597,8 @@ static void print_ahead(const Emitter *e) {
         const Access *access = next_load(e, ROWS_COLUMN, &i);
         if (!access) break;
         if (access->class == ACCESS_ROWS)
-            text_printf(e->out, "    const k_columns<EARLY, ITEMS, %s, ROW> %s;\n", cuda_storage(access),
-                        access->name);
+            text_printf(e->out, "    const k_columns<EARLY, ITEMS, %s, ROW> %s;\n",
+                        cuda_storage(access), access->name);
     }
     text_add(e->out, "};\n");
 }
@@ -554,8 +625,10 @@ static void print_call(const Emitter *e, const char *keep, int indent) {
 }
 
 static void print_head_of(const Emitter *e, const char *suffix) {
-    text_printf(e->out, "extern \"C\" __global__ void __launch_bounds__(__TPR__ * __RPB__)\nKF_ENTRY(%s%s)(",
-                e->plan->name, suffix);
+    text_printf(
+        e->out,
+        "extern \"C\" __global__ void __launch_bounds__(__TPR__ * __RPB__)\nKF_ENTRY(%s%s)(",
+        e->plan->name, suffix);
     cuda_parameters(e->out, e->plan, &e->parameters, "long long");
     text_add(e->out, ") {\n");
 }
@@ -566,10 +639,13 @@ static void print_entry(const Emitter *e) {
     print_head_of(e, "");
     text_printf(e->out, "    typedef k_row<__VEC__, %s, __TPR__, __RPB__, __CLUSTER__, int> Row;\n",
                 rows_cuda_peels(&e->facts) ? "!__PEEL__" : "true");
-    text_add(e->out, "    k_index at = (k_index)(blockIdx.x / __CLUSTER__) * __RPB__ + threadIdx.x / __TPR__;\n"
-                     "    if (__CLUSTER__ > 1) k_cluster_arrive();\n");
+    text_add(
+        e->out,
+        "    k_index at = (k_index)(blockIdx.x / __CLUSTER__) * __RPB__ + threadIdx.x / __TPR__;\n"
+        "    if (__CLUSTER__ > 1) k_cluster_arrive();\n");
     const char *early = e->facts.keeps ? "__KEEP__ == 0 && __EARLY__" : "false";
-    const char *apart = e->facts.keeps && rows_cuda_peels(&e->facts) ? " && !(__PEEL__ && __GRID__)" : "";
+    const char *apart =
+        e->facts.keeps && rows_cuda_peels(&e->facts) ? " && !(__PEEL__ && __GRID__)" : "";
     print_make_ahead(e, arena_printf(e->scratch, "k_ahead<%s%s, __ITEMS__, Row>", early, apart),
                      "Row(at, kf_rows, kf_cols)", 4);
     if (columns) text_add(e->out, "    for (;;) {\n");
@@ -577,9 +653,10 @@ static void print_entry(const Emitter *e) {
     text_printf(e->out, "%*sconst Row row(at, kf_rows, kf_cols);\n", indent, "");
     print_call(e, e->facts.keeps ? "__KEEP__" : "2", indent);
     if (columns)
-        text_add(e->out, "        at += (k_index)gridDim.x * __RPB__;\n"
-                         "        if (__GRID__ == 0 || at - threadIdx.x / __TPR__ >= kf_rows) break;\n"
-                         "        if (__TPR__ > 32) __syncthreads();\n    }\n");
+        text_add(e->out,
+                 "        at += (k_index)gridDim.x * __RPB__;\n"
+                 "        if (__GRID__ == 0 || at - threadIdx.x / __TPR__ >= kf_rows) break;\n"
+                 "        if (__TPR__ > 32) __syncthreads();\n    }\n");
     text_add(e->out, "}\n");
 }
 
@@ -587,7 +664,8 @@ static void print_twin(const Emitter *e) {
     text_add(e->out, "\n// The same for any row, and arrays aligned to no more than an element.\n");
     print_head_of(e, "_any");
     text_add(e->out, "    typedef k_row<1, true, __TPR__, __RPB__, 1, long long> Row;\n"
-                     "    for (long long top = (long long)blockIdx.x * __RPB__; top < kf_rows; top += (long long)gridDim.x * __RPB__) {\n"
+                     "    for (long long top = (long long)blockIdx.x * __RPB__; top < kf_rows; top "
+                     "+= (long long)gridDim.x * __RPB__) {\n"
                      "        const k_index at = top + threadIdx.x / __TPR__;\n"
                      "        const Row row(at, kf_rows, kf_cols);\n");
     print_make_ahead(e, "k_ahead<false, 1, Row>", "row", 8);

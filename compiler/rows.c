@@ -117,6 +117,11 @@ static void mark_roots(const Rows *rows, const Plan *plan, uint32_t pass, bool *
 }
 
 Values rows_elements(Arena *arena, const Rows *rows, const Plan *plan, uint32_t pass) {
+    return rows_elements_from(arena, rows, plan, pass, NULL);
+}
+
+Values rows_elements_from(Arena *arena, const Rows *rows, const Plan *plan, uint32_t pass,
+                          const bool *there) {
     Arena *scratch = arena_open();
     bool *needed = arena_array(scratch, bool, plan->ir->nodes.count);
     ValueList found = {0};
@@ -125,7 +130,7 @@ Values rows_elements(Arena *arena, const Rows *rows, const Plan *plan, uint32_t 
     for (Value v = plan->ir->nodes.count; v-- > 1;) {
         const IrNode *node = ir_node(plan->ir, v);
         needed[v] &= !rows->uniform[v];
-        if (!needed[v] || is_load(plan, v, &access)) continue;
+        if (!needed[v] || is_load(plan, v, &access) || (there && there[v])) continue;
         for (uint32_t i = 0; i < node->count; i++) needed[node->arg[i]] = true;
     }
     for (Value v = 1; v < plan->ir->nodes.count; v++)

@@ -33,6 +33,9 @@ Values rows_reductions(Arena *arena, const Rows *rows, const Plan *plan, uint32_
 /* What a pass needs of each element, in order: loads and values of the body that are not uniform,
  * for its reductions, or for the stores of full shape. An earlier pass may have computed some. */
 Values rows_elements(Arena *arena, const Rows *rows, const Plan *plan, uint32_t pass);
+/* Likewise, with values that are there (by Value) among them, but not what these are made of. */
+Values rows_elements_from(Arena *arena, const Rows *rows, const Plan *plan, uint32_t pass,
+                          const bool *there);
 /* Of the body, what is uniform and no reduction, and computed right before a pass, in order; with
  * `pass` = passes, behind the last. */
 Values rows_uniform(Arena *arena, const Rows *rows, const Plan *plan, uint32_t pass);

@@ -45,6 +45,31 @@ static void element_sizes(const Plan *plan, uint32_t *bytes, uint32_t *words, ui
     if (*bytes == 0) *bytes = *words = 1;
 }
 
+static bool is_read_behind(const RowsCuda *facts, uint32_t pass) {
+    bool found = false;
+    Arena *scratch = arena_open();
+    for (uint32_t p = pass + 1; p < facts->rows->passes; p++) {
+        Values values = rows_elements_from(scratch, facts->rows, facts->plan, p, facts->held);
+        for (uint32_t i = 0; i < values.count; i++)
+            for (uint32_t k = 0; k < facts->plan->loads.count; k++)
+                found |= facts->plan->loads.data[k].value == values.at[i];
+    }
+    arena_close(scratch);
+    return found;
+}
+
+/* What is held takes the place of what it was made of, unless that is read again. */
+static uint32_t held_words(const RowsCuda *facts) {
+    const Plan *plan = facts->plan;
+    uint32_t words = 0;
+    for (uint32_t i = 0; i < plan->body.count; i++) {
+        Value v = plan->body.data[i];
+        if (facts->held[v] && is_read_behind(facts, facts->first[v]))
+            words += plan->compute == DT_F64 ? 2 : 1;
+    }
+    return words;
+}
+
 /* --- knobs */
 
 static KnobText vec_knob(const RowsCuda *facts) {
@@ -68,6 +93,7 @@ uint32_t rows_cuda_knobs(const RowsCuda *facts, KnobText knobs[ROWS_CUDA_KNOBS])
             (KnobText){"ITEMS", {8, 4, 2, 1, 3, 6, 10, 12, 14, 16}, is_long(facts) ? 4 : 10};
     else
         knobs[count++] = (KnobText){"ITEMS", {4, 2, 1, 8}, is_long(facts) ? 3 : 4};
+    if (facts->holds) knobs[count++] = (KnobText){"HOLD", {1, 0}, 2};
     knobs[count++] = (KnobText){"CLUSTER", {1, 2, 4, 8}, 4};
     if (rows_cuda_peels(facts)) knobs[count++] = (KnobText){"PEEL", {0, 1}, 2};
     if (facts->columns) knobs[count++] = (KnobText){"EARLY", {0, 1}, facts->keeps ? 2 : 1};
@@ -85,7 +111,8 @@ static const char *span_of(const RowsCuda *facts) {
 static void print_vectors_fit(Text *out, const RowsCuda *facts, Arena *scratch) {
     const Plan *plan = facts->plan;
     if (full_vector(facts) == 1) return;
-    text_printf(out, "//! require  %skf_cols %% __VEC__ == 0", rows_cuda_peels(facts) ? "__PEEL__ || (" : "");
+    text_printf(out, "//! require  %skf_cols %% __VEC__ == 0",
+                rows_cuda_peels(facts) ? "__PEEL__ || (" : "");
     for (uint32_t i = 0; i < access_count(plan); i++) {
         const Access *access = access_at(plan, i);
         for (uint32_t axis = 0; access->class == ACCESS_ROWS && axis + 1 < plan->rank; axis++)
@@ -109,6 +136,7 @@ static void print_legal(Text *out, const RowsCuda *facts, uint32_t bytes, uint32
     print_vectors_fit(out, facts, scratch);
     text_add(out, "//! require  __CLUSTER__ == 1 || (__RPB__ == 1 && __TPR__ >= 32)\n");
     if (facts->columns) text_add(out, "//! require  __GRID__ == 0 || __CLUSTER__ == 1\n");
+    if (facts->holds) text_add(out, "//! require  __HOLD__ == 0 || __KEEP__ == 0\n");
     if (!facts->keeps) return;
     text_printf(out,
                 "//! require  __KEEP__ != 0 || (kf_cols > 0 && __VEC__ * __ITEMS__ * %u <= %d &&"
@@ -122,7 +150,8 @@ static void print_legal(Text *out, const RowsCuda *facts, uint32_t bytes, uint32
 
 static void print_vectors_sensible(Text *out, const RowsCuda *facts) {
     uint32_t full = full_vector(facts);
-    if (rows_cuda_peels(facts)) text_add(out, "//! prefer   __PEEL__ == (kf_cols % __VEC__ != 0)\n");
+    if (rows_cuda_peels(facts))
+        text_add(out, "//! prefer   __PEEL__ == (kf_cols % __VEC__ != 0)\n");
     if (full > 2)
         text_printf(out,
                     "//! prefer   __VEC__ == %u || (kf_cols %% %u != 0 && (__VEC__ == 1 ||"
@@ -143,6 +172,8 @@ static void print_kept_sensible(Text *out, const RowsCuda *facts, uint32_t bytes
                   "kf_cols\n");
     text_printf(out, "//! prefer   __KEEP__ == 0 || kf_cols * %u >= 8192 * __KEEP__\n", bytes);
     text_add(out, "//! prefer   __KEEP__ == 0 || __TPR__ >= 128\n");
+    if (facts->holds && held_words(facts) == 0)
+        text_add(out, "//! prefer   __HOLD__ || __KEEP__\n");
 }
 
 static void print_sensible(Text *out, const RowsCuda *facts, uint32_t bytes, uint32_t words,
@@ -153,8 +184,10 @@ static void print_sensible(Text *out, const RowsCuda *facts, uint32_t bytes, uin
     if (facts->keeps)
         print_kept_sensible(out, facts, bytes, words);
     else
-        text_add(out, "//! prefer   __TPR__ == 1 || __TPR__ * __CLUSTER__ // 2 * __VEC__ < kf_cols\n");
-    text_printf(out, "//! prefer   __CLUSTER__ == 1 || kf_cols * %u >= 32768 * __CLUSTER__\n", bytes);
+        text_add(out,
+                 "//! prefer   __TPR__ == 1 || __TPR__ * __CLUSTER__ // 2 * __VEC__ < kf_cols\n");
+    text_printf(out, "//! prefer   __CLUSTER__ == 1 || kf_cols * %u >= 32768 * __CLUSTER__\n",
+                bytes);
     text_add(out, "//! prefer   __TPR__ * __CLUSTER__ * __VEC__ * 96 >= kf_cols || __TPR__ * "
                   "__CLUSTER__ == 8192\n");
     if (facts->columns && facts->keeps)
