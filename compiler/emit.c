@@ -296,9 +296,14 @@ static void statement(const Writer *w, Value value, int indent) {
     text_add(w->out, ";\n");
 }
 
-void emit_body(Text *out, const Plan *plan, const EmitLanguage *language, int indent) {
+void emit_values(Text *out, const Plan *plan, const EmitLanguage *language, Values values,
+                 int indent) {
     Writer writer = {out, plan, language};
-    for (uint32_t i = 0; i < plan->body.count; i++) statement(&writer, plan->body.data[i], indent);
+    for (uint32_t i = 0; i < values.count; i++) statement(&writer, values.at[i], indent);
+}
+
+void emit_body(Text *out, const Plan *plan, const EmitLanguage *language, int indent) {
+    emit_values(out, plan, language, (Values){plan->body.data, plan->body.count}, indent);
 }
 
 const Template *emit(Arena *arena, const char *language, const Plan *plan) {

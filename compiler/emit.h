@@ -4,7 +4,7 @@
 #ifndef KF_EMIT_H
 #define KF_EMIT_H
 
-#include "compiler/plan.h"
+#include "compiler/rows.h"
 #include "registry/template.h"
 
 /* CUDA C++ for NVRTC and nvcc. Knobs: VEC elements a vector, BLOCK threads, UNROLL vectors in
@@ -20,6 +20,15 @@ const Template *emit_cuda(Arena *arena, const Plan *plan);
  * -fno-trapping-math, -lmvec -lm; never -ffast-math. */
 const Template *emit_c(Arena *arena, const Plan *plan);
 
+/* Of a plan with reductions in one pass, whichever axes they run over: a part of the work leaves
+ * partial results in the workspace, in fixed pieces, and the entry NAME_join joins them in order.
+ * CUDA's knobs, where nothing is kept inside the reduced axes: VEC, TPR threads share a row, RPB
+ * rows in a block, UNROLL, SPLIT blocks share a row; else VEC columns a thread, ACROSS such threads
+ * of BLOCK side by side, UNROLL, SPLIT. The entries take any alignment. C's: BLOCK elements a
+ * piece, or DOWN rows by ACROSS columns; UNROLL, THREADS. */
+const Template *emit_reduce_cuda(Arena *arena, const Plan *plan);
+const Template *emit_reduce_c(Arena *arena, const Plan *plan);
+
 /* In a language, "cuda" or "c". */
 const Template *emit(Arena *arena, const char *language, const Plan *plan);
 
@@ -32,5 +41,8 @@ typedef struct EmitLanguage EmitLanguage; /* language.h */
 extern const EmitLanguage emit_language_cuda, emit_language_c;
 /* The body's statements "float t3 = t1 + t2;", for whatever variable type the language has. */
 void emit_body(Text *out, const Plan *plan, const EmitLanguage *language, int indent);
+/* Of some of them, in order; no reduction is among them. */
+void emit_values(Text *out, const Plan *plan, const EmitLanguage *language, Values values,
+                 int indent);
 
 #endif

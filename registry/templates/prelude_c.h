@@ -868,3 +868,49 @@ K_INLINE int k_aligned(const void *at) {
 K_INLINE void k_spread(void *buffer, const void *one, unsigned bytes) {
     for (unsigned l = 0; l < K_LANES; l++) __builtin_memcpy((char *)buffer + l * bytes, one, bytes);
 }
+
+//@ k_raise
+/* The larger in each lane; NaN goes through. */
+K_INLINE k_real k_raise(k_real a, k_real b) {
+    return k_select((a > b) | (a != a), a, b);
+}
+
+//@ k_lower
+K_INLINE k_real k_lower(k_real a, k_real b) {
+    return k_select((a < b) | (a != a), a, b);
+}
+
+//@ K_MORE K_LESS
+#define K_MORE(a, b) ((a) > (b) || (a) != (a) ? (a) : (b))
+#define K_LESS(a, b) ((a) < (b) || (a) != (a) ? (a) : (b))
+
+//@ k_moments k_note
+/* Of `step` elements in each lane: their mean, counted from the first so that a large mean takes no
+ * digits, and the sum of squared distances from it (Welford). */
+typedef struct k_moments {
+    k_real first, mean, squares;
+} k_moments;
+K_INLINE void k_note(k_moments *to, k_real x, int64_t step) {
+    if (step == 0) to->first = x;
+    const k_real d = x - to->first, apart = d - to->mean;
+    to->mean += apart * ((k_number)1 / (k_number)(step + 1));
+    to->squares += apart * (d - to->mean);
+}
+
+//@ k_moment k_merge
+/* Likewise of some elements together (Chan, Golub, LeVeque). */
+typedef struct k_moment {
+    double count, first, mean, squares;
+} k_moment;
+K_INLINE void k_merge(k_moment *to, k_moment from) {
+    const double all = to->count + from.count, weight = from.count / all;
+    const double apart = (from.first - to->first) + (from.mean - to->mean);
+    if (from.count == 0) return;
+    if (to->count == 0) {
+        *to = from;
+        return;
+    }
+    to->mean += apart * weight;
+    to->squares += from.squares + apart * apart * (to->count * weight);
+    to->count = all;
+}
