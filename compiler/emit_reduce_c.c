@@ -95,11 +95,11 @@ static const char *part_type(const Emitter *e, Value v) {
                                         [VALUE_I32] = "int32_t",
                                         [VALUE_I64] = "int64_t",
                                         [VALUE_BOOL] = "int32_t"};
-    return node_of(e, v)->op == IR_VAR ? "k_moment" : types[kind_of(e, v)];
+    return node_of(e, v)->op == IR_VAR ? "k_deviation" : types[kind_of(e, v)];
 }
 
 static const char *sums_type(const Emitter *e, Value v) {
-    return node_of(e, v)->op == IR_VAR ? "k_moments" : language_type(C, e->plan, kind_of(e, v));
+    return node_of(e, v)->op == IR_VAR ? "k_deviations" : language_type(C, e->plan, kind_of(e, v));
 }
 
 static void print_structs(const Emitter *e) {
@@ -149,7 +149,7 @@ static void print_update(const Emitter *e, Value v, const char *from) {
     bool real = kind_of(e, v) == VALUE_REAL;
     text_printf(e->out, "    ");
     if (node->op == IR_VAR)
-        text_printf(e->out, "k_merge(&to->t%u, %s);\n", v, from);
+        text_printf(e->out, "k_unite(&to->t%u, %s);\n", v, from);
     else if (node->op == IR_MAX || node->op == IR_MIN)
         text_printf(e->out, "to->t%u = %s(to->t%u, %s);\n", v,
                     node->op == IR_MAX ? "K_MORE" : "K_LESS", v, from);
@@ -178,7 +178,7 @@ static void print_joins(const Emitter *e) {
                          real ? "(double)" : "", v, truth ? " != 0" : "", truth ? ")" : "");
         if (node_of(e, v)->op == IR_VAR)
             lane = arena_printf(e->scratch,
-                                "(k_moment){(double)steps, sums->t%u.first[lane], "
+                                "(k_deviation){(double)steps, sums->t%u.first[lane], "
                                 "sums->t%u.mean[lane], sums->t%u.squares[lane]}",
                                 v, v, v);
         print_update(e, v, lane);
@@ -194,10 +194,10 @@ static void print_get(const Emitter *e, const Access *access, const char *from) 
                 dtype_name(access->dtype), from);
 }
 
-/* "sums->t6 = k_raise(sums->t6, t5);" */
+/* "sums->t6 = k_join_max(sums->t6, t5);" */
 static void print_take(const Emitter *e, Value v) {
-    static const char *const reals[] = {"%s + %s", "%s * %s", "k_raise(%s, %s)", "k_lower(%s, %s)",
-                                        "%s + %s"};
+    static const char *const reals[] = {"%s + %s", "%s * %s", "k_join_max(%s, %s)",
+                                        "k_join_min(%s, %s)", "%s + %s"};
     static const char *const wholes[][4] = {
         [VALUE_I32] = {"k_add_i32(%s, %s)", "k_mul_i32(%s, %s)", "k_fmax_i32(%s, %s)",
                        "k_fmin_i32(%s, %s)"},
@@ -212,7 +212,7 @@ static void print_take(const Emitter *e, Value v) {
     Text operand = {0};
     emit_operand(&operand, e->plan, C, node->arg[0], true);
     if (node->op == IR_VAR) {
-        text_printf(e->out, "    k_note(&sums->t%u, %s, step);\n", v, text_string(&operand));
+        text_printf(e->out, "    k_deviate(&sums->t%u, %s, step);\n", v, text_string(&operand));
     } else {
         text_printf(e->out, "    sums->t%u = ", v);
         text_printf(e->out, form, before, text_string(&operand));
@@ -232,7 +232,7 @@ static void print_vector(const Emitter *e) {
     text_add(e->out, "k_sums *sums, int64_t step) {\n    (void)step;\n");
     for (uint32_t i = 0; i < e->plan->loads.count; i++)
         if (is_read(e, i)) print_get(e, &e->plan->loads.data[i], e->plan->loads.data[i].name);
-    emit_values(e->out, e->plan, C, e->reduce->elements, 4);
+    emit_values(e->out, e->plan, C, e->reduce->elements.at, e->reduce->elements.count, 4);
     for (uint32_t i = 0; i < e->reduce->reductions.count; i++)
         print_take(e, e->reduce->reductions.at[i]);
     text_add(e->out, "}\n");
@@ -449,7 +449,7 @@ static void print_finish(const Emitter *e) {
             print_get(e, access, arena_printf(e->scratch, "%s_v", access->name));
     }
     print_reduced(e);
-    emit_values(e->out, e->plan, C, e->reduce->behind, 4);
+    emit_values(e->out, e->plan, C, e->reduce->behind.at, e->reduce->behind.count, 4);
     for (uint32_t i = 0; i < e->plan->stores.count; i++) {
         const Access *access = &e->plan->stores.data[i];
         text_printf(e->out, "    k_put_%s(%s_v, ", dtype_name(access->dtype), access->name);

@@ -114,7 +114,7 @@ static void print_element(const Emitter *e) {
     text_add(e->out, ") {\n");
     for (uint32_t i = 0; i < e->plan->loads.count; i++)
         if (e->reduce->read[i]) print_get(e, &e->plan->loads.data[i], e->plan->loads.data[i].name);
-    emit_values(e->out, e->plan, CUDA, e->reduce->elements, 4);
+    emit_values(e->out, e->plan, CUDA, e->reduce->elements.at, e->reduce->elements.count, 4);
     for (uint32_t i = 0; i < e->reduce->reductions.count; i++) {
         Value v = e->reduce->reductions.at[i];
         text_printf(e->out, "    terms.t%u[n] = ", v);
@@ -225,7 +225,7 @@ static void print_finish(const Emitter *e) {
     }
     for (uint32_t i = 0; i < e->reduce->reductions.count; i++)
         print_reduced(e, e->reduce->reductions.at[i]);
-    emit_values(e->out, e->plan, CUDA, e->reduce->behind, 4);
+    emit_values(e->out, e->plan, CUDA, e->reduce->behind.at, e->reduce->behind.count, 4);
     for (uint32_t i = 0; i < e->plan->stores.count; i++) print_put(e, &e->plan->stores.data[i]);
     text_add(e->out, "}\n");
 }

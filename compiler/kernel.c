@@ -54,6 +54,7 @@ static void add_generated(Arena *arena, Kernels *kernels, const Library *library
     const Plan *p = plan(arena, ir, &group);
     if (group.kind == GROUP_ELEMENTWISE)
         add_emitted(arena, kernels, "generated", cuda ? emit_cuda : emit_c, p);
+    if (group.kind == GROUP_ROWS && !cuda) add_emitted(arena, kernels, "rows", emit_rows_c, p);
     if (group.one_pass)
         add_emitted(arena, kernels, "reduce", cuda ? emit_reduce_cuda : emit_reduce_c, p);
 }
