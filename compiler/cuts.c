@@ -10,10 +10,10 @@ typedef enum Kind { FREE, ROWS, REDUCED, PRODUCT } Kind;
 /* The kernel that computes a value from what is in memory. */
 typedef struct Needs {
     Kind kind;
-    Type shape;      /* of the iteration: what reductions read, what the product gives */
-    AxisRange axes;  /* REDUCED: of that shape */
-    Value product;   /* PRODUCT: one of them */
-    uint32_t count;  /* PRODUCT: how many, two at most */
+    Type shape;     /* of the iteration: what reductions read, what the product gives */
+    AxisRange axes; /* REDUCED: of that shape */
+    Value product;  /* PRODUCT: one of them */
+    uint32_t count; /* PRODUCT: how many, two at most */
 } Needs;
 
 typedef struct Cutter {
@@ -118,8 +118,7 @@ static void visit_product(Cutter *c, Value value) {
     const IrNode *node = ir_node(c->ir, value);
     for (uint32_t i = 0; i < node->count; i++)
         if (!is_stored(c, node->arg[i])) keep(c, node->arg[i]);
-    c->needs[value] =
-        (Needs){.kind = PRODUCT, .shape = node->type, .product = value, .count = 1};
+    c->needs[value] = (Needs){.kind = PRODUCT, .shape = node->type, .product = value, .count = 1};
 }
 
 static void visit(Cutter *c, Value value) {
