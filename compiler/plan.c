@@ -350,7 +350,8 @@ uint32_t plan_sizes(const Plan *plan, Arena *arena, const char **names) {
 
 bool plan_stride_given(const Plan *plan, const Access *access, uint32_t axis) {
     if (access->class == ACCESS_DENSE || access->stride[axis] == 0) return false;
-    return axis + 1 < plan->rank || access->stride[axis] != 1;
+    return axis + 1 < plan->rank ||
+           access->class == ACCESS_STRIDED; /* by 1 as well, in a like one */
 }
 
 const char *plan_stride_name(Arena *arena, const Access *access, uint32_t axis) {
@@ -424,6 +425,14 @@ static void bind(Arena *arena, Plan *plan) {
 
 /* --- the stage */
 
+/* Where there is one element any stride will do: the simplest kernel. Of one reduced element that
+ * means that nothing there is the same for all. */
+static void simplify_strides(const Plan *plan, Access *access) {
+    if (plan->count == 1 && !plan->reduced) access->stride[0] = 1;
+    for (uint32_t axis = 0; axis < plan->rank; axis++)
+        if (plan->reduced >> axis & 1 && plan->extent[axis] == 1) access->stride[axis] = 1;
+}
+
 /* Loads, stores and body with strides over the whole iteration. */
 static Plan *start(Arena *arena, const Ir *ir, const Group *group) {
     Plan *plan = arena_new(arena, Plan);
@@ -455,8 +464,7 @@ Plan *plan(Arena *arena, const Ir *ir, const Group *group) {
     collapse(plan, &plan->group.shape);
     for (uint32_t i = 0; i < access_count(plan); i++) {
         Access *access = access_at(plan, i);
-        if (plan->count == 1 && !plan->reduced)
-            access->stride[0] = 1; /* any stride will do: the simplest kernel */
+        simplify_strides(plan, access);
         access->class = classify(plan, access);
     }
     plan->index64 = needs_index64(plan);
