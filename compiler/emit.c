@@ -301,13 +301,17 @@ void emit_statement(Text *out, const Plan *plan, const EmitLanguage *language, V
     text_add(out, ";\n");
 }
 
+void emit_values(Text *out, const Plan *plan, const EmitLanguage *language, const Value *values,
+                 uint32_t count, int indent) {
+    for (uint32_t i = 0; i < count; i++) emit_statement(out, plan, language, values[i], indent);
+}
+
 void emit_body(Text *out, const Plan *plan, const EmitLanguage *language, int indent) {
-    for (uint32_t i = 0; i < plan->body.count; i++)
-        emit_statement(out, plan, language, plan->body.data[i], indent);
+    emit_values(out, plan, language, plan->body.data, plan->body.count, indent);
 }
 
 const Template *emit(Arena *arena, const char *language, const Plan *plan) {
-    bool cuda = strcmp(language, "cuda") == 0;
-    if (cuda && plan->group.kind == GROUP_ROWS) return emit_rows_cuda(arena, plan);
-    return cuda ? emit_cuda(arena, plan) : emit_c(arena, plan);
+    bool cuda = strcmp(language, "cuda") == 0, rows = plan->group.kind == GROUP_ROWS;
+    if (cuda) return rows ? emit_rows_cuda(arena, plan) : emit_cuda(arena, plan);
+    return rows ? emit_rows_c(arena, plan) : emit_c(arena, plan);
 }

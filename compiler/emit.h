@@ -22,6 +22,12 @@ const Template *emit_rows_cuda(Arena *arena, const Plan *plan);
  * -fno-trapping-math, -lmvec -lm; never -ffast-math. */
 const Template *emit_c(Arena *arena, const Plan *plan);
 
+/* Of GROUP_ROWS, in C: a thread does whole rows, so that results do not depend on how many there are.
+ * Knobs: UNROLL vectors a step, AHEAD how near the next row is fetched meanwhile (0: not), STREAM,
+ * THREADS as above; BLOCK elements of which values are kept or looked at twice, KEEP 1 to keep
+ * costly ones, ONLINE 1 to sum exp(x - max(x)) of a longer row while looking for the max. */
+const Template *emit_rows_c(Arena *arena, const Plan *plan);
+
 /* In a language, "cuda" or "c". */
 const Template *emit(Arena *arena, const char *language, const Plan *plan);
 
@@ -38,5 +44,8 @@ void emit_expression(Text *out, const Plan *plan, const EmitLanguage *language, 
 void emit_statement(Text *out, const Plan *plan, const EmitLanguage *language, Value value,
                     int indent);
 void emit_body(Text *out, const Plan *plan, const EmitLanguage *language, int indent);
+/* Of some of it; no reductions. */
+void emit_values(Text *out, const Plan *plan, const EmitLanguage *language, const Value *values,
+                 uint32_t count, int indent);
 
 #endif
