@@ -291,6 +291,8 @@ static void statement(const Writer *w, Value value, int indent) {
         cast(w, node->type.dtype, node->arg[0]);
     else if (node->op == IR_CONVERT)
         convert(w, kind, node->arg[0]);
+    else if (node->op == IR_BROADCAST) /* what it reads, axes of the loop decide */
+        operand(w, node->arg[0], false);
     else
         primitive_expression(w, node);
     text_add(w->out, ";\n");

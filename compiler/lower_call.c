@@ -115,9 +115,15 @@ static Value call_function(Expression *e, Node node, const Function *function) {
     return expand(e->lower, function, args, site);
 }
 
-/* The axes from the left; false after an error. */
-static bool find_axes(Expression *e, Node node, const Type *type, AxisRange *axes) {
+/* From the left. */
+bool lower_axes(Expression *e, Node node, Value a, AxisRange *axes) {
     const AstNode *call = &e->scope->ast->nodes.data[node];
+    const Type *type = &ir_node(e->lower->ir, a)->type;
+    if (type->dtype == DT_WEAK) {
+        lower_error(e->lower, e->scope, call->mark, NULL,
+                    "'%s' reduces an array, and this is a number", call->name);
+        return false;
+    }
     int32_t written = call_axis(e->scope->ast, node), rank = (int32_t)type->rank;
     int32_t first = written == AXIS_EVERY ? 0 : written < 0 ? written + rank : written;
     *axes = (AxisRange){first, written == AXIS_EVERY ? rank : first + 1};
@@ -135,13 +141,7 @@ static Value call_reduction(Expression *e, Node node, Reduction reduction) {
     Ir *ir = e->lower->ir;
     Value a = expression_value(e, call_args(e, call)[0].value);
     AxisRange axes;
-    if (a == 0) return 0;
-    if (ir_dtype(ir, a) == DT_WEAK) {
-        lower_error(e->lower, e->scope, call->mark, NULL,
-                    "'%s' reduces an array, and this is a number", call->name);
-        return 0;
-    }
-    if (!find_axes(e, node, &ir_node(ir, a)->type, &axes)) return 0;
+    if (a == 0 || !lower_axes(e, node, a, &axes)) return 0;
     Span span = lower_place(e->lower, e->scope, call->span);
     return lower_checked(e, ir_reduce(ir, reduction, a, axes, span), call);
 }
@@ -166,6 +166,7 @@ Value lower_call(Expression *e, Node node) {
     case CALLEE_FUNCTION: return call_function(e, node, callee.function);
     case CALLEE_REDUCTION: return call_reduction(e, node, callee.reduction);
     case CALLEE_PRIMITIVE: return call_primitive(e, call, callee.primitive);
+    case CALLEE_SHAPE: return lower_shape_call(e, node, callee.shape);
     case CALLEE_DTYPE: return call_cast(e, call, callee.dtype);
     case CALLEE_NONE: break;
     }
@@ -180,9 +181,8 @@ static bool is_axis_word(const Expression *e, const AstArg *arg) {
 /* Not a function of the same name, whose `axis` is a value like any other. */
 static bool may_reduce(const Expression *e, Node call) {
     Diags unsaid = {.arena = e->lower->scratch};
-    Reduction reduction;
     const Lower *lower = e->lower;
-    return reduction_find(e->scope->ast->nodes.data[call].name, &reduction) &&
+    return takes_axis(e->scope->ast->nodes.data[call].name) &&
            call_resolve(lower->registry, e->scope->function, e->scope->ast, call, &unsaid).kind !=
                CALLEE_FUNCTION;
 }

@@ -1,5 +1,6 @@
 /* What the parts of lower share: lower.c (statements and names), lower_expression.c (nodes of an
- * expression), lower_call.c (calls), lower_output.c (outputs and updates in place).
+ * expression), lower_call.c (calls), lower_shape.c (of functions of
+ * shapes), lower_output.c (outputs and updates in place).
  * A Value of 0 is one that has failed; what it enters fails without a further message. */
 #ifndef KF_LOWERING_H
 #define KF_LOWERING_H
@@ -92,9 +93,14 @@ Span lower_place(const Lower *lower, const Scope *scope, Span span);
 
 /* lower_call.c */
 Value lower_call(Expression *e, Node node);
+/* The axes that the call of a reduction or of count names of its array `a`; false after an error. */
+bool lower_axes(Expression *e, Node call, Value a, AxisRange *axes);
 /* Marks the nodes that are words behind `axis=`, not values. */
 enum { AXIS_WORD = INT32_MAX };
 void lower_axis_words(Expression *e, Node last);
+
+/* lower_shape.c */
+Value lower_shape_call(Expression *e, Node call, ShapeFunction function);
 
 /* lower_output.c */
 void lower_outputs(Lower *lower);
