@@ -15,40 +15,15 @@ static const AstArg *call_args(const Expression *e, const AstNode *call) {
     return e->scope->ast->args.data + call->first;
 }
 
-static uint64_t memo_hash(const void *key, const Value *args, uint32_t count) {
-    uint64_t hash = table_mix(0, (uintptr_t)key);
-    for (uint32_t i = 0; i < count; i++) hash = table_mix(hash, args[i]);
-    return hash;
-}
-
-/* 0: not expanded yet. */
-static uint32_t recall(const Lower *lower, const void *key, const Value *args, uint32_t count) {
-    uint64_t hash = memo_hash(key, args, count);
-    uint32_t found;
-    for (uint32_t at = 0; (found = table_next(&lower->expanded, hash, &at)) != 0;) {
-        const Memo *memo = &lower->memos.data[found];
-        if (memo->key == key && memo->count == count &&
-            (count == 0 || memcmp(memo->args, args, count * sizeof *args) == 0))
-            return found;
-    }
-    return 0;
-}
-
-static void remember(Lower *lower, Memo memo) {
-    table_add(lower->scratch, &lower->expanded, memo_hash(memo.key, memo.args, memo.count),
-              lower->memos.count);
-    array_push(lower->scratch, &lower->memos, memo);
-}
-
 static Value default_value(Expression *e, const Function *function, uint32_t i, Span site) {
     Lower *lower = e->lower;
     const AstParameter *parameter =
         &function->ast->parameters.data[function->def->parameter_first + i];
-    uint32_t known = recall(lower, parameter, NULL, 0);
-    if (known != 0) return lower->memos.data[known].value;
+    Value value;
+    if (memo_recall(&lower->expanded, parameter, NULL, 0, &value)) return value;
     Scope scope = {.ast = function->ast, .function = function, .site = site, .constant = true};
-    Value value = lower_expression(lower, &scope, parameter->value);
-    remember(lower, (Memo){.key = parameter, .value = value});
+    value = lower_expression(lower, &scope, parameter->value);
+    memo_keep(lower->scratch, &lower->expanded, parameter, NULL, 0, value);
     return value;
 }
 
@@ -92,13 +67,14 @@ static Value expand_real(Lower *lower, const Function *function, const Value *ar
 }
 
 static Value expand(Lower *lower, const Function *function, const Value *args, Span site) {
-    uint32_t count = function->def->parameter_count, known = recall(lower, function, args, count);
-    if (known != 0) return lower->memos.data[known].value;
+    uint32_t count = function->def->parameter_count;
+    Value value;
+    if (memo_recall(&lower->expanded, function, args, count, &value)) return value;
     Scope scope = {.ast = function->ast, .function = function, .args = args, .site = site};
     Value body = lower_expression(lower, &scope, function->def->value);
-    Value value = wrap_call(lower, function, args, body, site);
+    value = wrap_call(lower, function, args, body, site);
     value = expand_real(lower, function, args, value, site);
-    remember(lower, (Memo){.key = function, .args = args, .count = count, .value = value});
+    memo_keep(lower->scratch, &lower->expanded, function, args, count, value);
     return value;
 }
 

@@ -96,8 +96,7 @@ static Value count(const ShapeCall *call, AxisRange axes) {
     int64_t count = 1;
     for (uint32_t i = 0; i < type->rank; i++)
         if (axes_have(axes, i)) count *= type->dim[i];
-    const char *name =
-        arena_printf(ir->arena, "%u_count_%d_%d", call->value, axes.first, axes.end);
+    const char *name = arena_printf(ir->arena, "%u_count_%d_%d", call->value, axes.first, axes.end);
     return add_count(ir, name, count, call->span);
 }
 

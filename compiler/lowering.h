@@ -6,6 +6,7 @@
 #define KF_LOWERING_H
 
 #include "compiler/lower.h"
+#include "compiler/memo.h"
 
 enum { INPUT_MAX = 256, OUTPUT_MAX = 64 };
 
@@ -24,14 +25,6 @@ typedef struct Symbol {
     Value value, before;
 } Symbol;
 
-/* One expansion of a function: equal arguments give the same value again. */
-typedef struct Memo {
-    const void *key; /* a Function, or an AstParameter for its default */
-    const Value *args;
-    uint32_t count;
-    Value value;
-} Memo;
-
 typedef struct Lower {
     Arena *scratch;
     const Ast *ast;
@@ -41,8 +34,7 @@ typedef struct Lower {
     Ir *ir;
     ARRAY(Symbol) symbols; /* [0] is none */
     Table names;
-    ARRAY(Memo) memos; /* [0] is none */
-    Table expanded;
+    Memo expanded;                  /* functions, and AstParameters for their defaults */
     Value *results;                 /* by statement */
     uint32_t statement;             /* the one at hand */
     uint32_t steps;                 /* nodes of functions' bodies so far */

@@ -28,7 +28,8 @@ static bool complain_of_name(const Reading *reading) {
     const char *nearest = registry_nearest(reading->registry, name);
     Reduction reduction;
     if (reduction_find(name, &reduction)) {
-        complain(reading, reading->statement->mark, NULL, "the derivative of '%s' is built in", name);
+        complain(reading, reading->statement->mark, NULL, "the derivative of '%s' is built in",
+                 name);
         return false;
     }
     if (nearest) hint = arena_printf(reading->arena, "did you mean '%s'?", nearest);
@@ -54,7 +55,8 @@ static uint32_t parameter_count(const Derivative *derivative) {
 /* A primitive's parameters have no names of their own. */
 static bool same_names(const Reading *reading, const Function *function) {
     for (uint32_t i = 0; function && i < function->def->parameter_count; i++) {
-        const AstParameter *own = &function->ast->parameters.data[function->def->parameter_first + i];
+        const AstParameter *own =
+            &function->ast->parameters.data[function->def->parameter_first + i];
         if (strcmp(own->name, parameter_at(reading, i)->name) != 0) return false;
     }
     return true;
@@ -128,6 +130,5 @@ Derivative *derivative_read(Arena *arena, const Registry *registry, const Ast *a
 const char *derivative_name(Arena *arena, const Derivative *derivative) {
     const Function *rule = &derivative->rule;
     const AstParameter *parameters = rule->ast->parameters.data + rule->def->parameter_first;
-    return arena_printf(arena, "'%s' by '%s'", rule->name,
-                        parameters[derivative->parameter].name);
+    return arena_printf(arena, "'%s' by '%s'", rule->name, parameters[derivative->parameter].name);
 }
