@@ -23,8 +23,7 @@ static GradOptions grad_options(Arena *arena, const KfProblem *problem, const ch
 /* The text as a JSON string; it is ASCII, with line ends. */
 static void json_text(Text *out, const char *text) {
     text_add(out, "\"");
-    for (; *text; text++)
-        *text == '\n' ? text_add(out, "\\n") : text_add_bytes(out, text, 1);
+    for (; *text; text++) *text == '\n' ? text_add(out, "\\n") : text_add_bytes(out, text, 1);
     text_add(out, "\"");
 }
 

@@ -53,8 +53,7 @@ static void give_fitted(const Backward *b, Term to, Term cotangent) {
 
 /* The cotangent of what was summed, in its shape or smaller. */
 static Term spread(const Backward *b, Term cotangent, Shape shape) {
-    if (cotangent == 0 ||
-        shapes_cover(&b->tape->shapes, shape, tape_shape(b->tape, cotangent)))
+    if (cotangent == 0 || shapes_cover(&b->tape->shapes, shape, tape_shape(b->tape, cotangent)))
         return cotangent;
     return tape_binary(b->tape, TERM_BROADCAST_TO, cotangent, tape_like(b->tape, shape));
 }
@@ -100,13 +99,12 @@ static Term settle(const Backward *b, Term term) {
 
 /* --- What files state */
 
-static bool derive_stated(const Backward *b, Term term, Term cotangent, const Derivative *derivative,
-                          const Term *args, uint32_t count) {
+static bool derive_stated(const Backward *b, Term term, Term cotangent,
+                          const Derivative *derivative, const Term *args, uint32_t count) {
     Term *given = arena_array(b->program->arena, Term, count + 1);
     if (derivative == NULL) return false;
     memcpy(given, args, count * sizeof *args);
-    if (derivative->product)
-        given[count] = grad_fit(b->tape, cotangent, tape_shape(b->tape, term));
+    if (derivative->product) given[count] = grad_fit(b->tape, cotangent, tape_shape(b->tape, term));
     Term value = grad_expand(b->program, &derivative->rule, given);
     Term to = args[derivative->parameter];
     if (value == 0) return true;
@@ -233,10 +231,9 @@ static Term derive_prod(const Backward *b, const Reduced *r) {
     Term zeros = along(b, r, REDUCE_SUM, is_zero);
     Term others = tape_apply(b->tape, P_SELECT, (Term[]){is_zero, one, r->of}, 3);
     Term g = grad_times(b->tape, r->g, along(b, r, REDUCE_PROD, others));
-    return grad_choose(b->tape, is_zero,
-                       grad_choose(b->tape, apply(b, P_EQ, zeros, one), g, 0),
-                       grad_choose(b->tape, apply(b, P_EQ, zeros, zero),
-                                   grad_over(b->tape, g, r->of), 0));
+    return grad_choose(
+        b->tape, is_zero, grad_choose(b->tape, apply(b, P_EQ, zeros, one), g, 0),
+        grad_choose(b->tape, apply(b, P_EQ, zeros, zero), grad_over(b->tape, g, r->of), 0));
 }
 
 static Term derive_var(const Backward *b, const Reduced *r, Term cotangent) {
@@ -329,8 +326,7 @@ static void run_backward(GradProgram *program) {
         label_cotangent(&b, term, cotangent);
         if (tape_node(tape, term)->op == TERM_INPUT) {
             GradResult *result = result_of(program, tape_node(tape, term)->name);
-            if (result != NULL)
-                result->term = grad_fit(tape, cotangent, tape_shape(tape, term));
+            if (result != NULL) result->term = grad_fit(tape, cotangent, tape_shape(tape, term));
         } else {
             derive(&b, term, cotangent);
         }
@@ -426,8 +422,7 @@ static bool settle_results(GradProgram *program) {
 
 Grad *grad(Arena *arena, const Ast *ast, const Registry *registry, const GradOptions *options,
            Diags *diags) {
-    GradProgram program = {
-        .arena = arena_open(), .ast = ast, .options = options, .diags = diags};
+    GradProgram program = {.arena = arena_open(), .ast = ast, .options = options, .diags = diags};
     Registry *scope = registry_scope(program.arena, registry);
     Grad *result = NULL;
     program.scope = scope;

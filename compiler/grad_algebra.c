@@ -36,8 +36,7 @@ static bool is_choice(const Tape *tape, Term term, Choice *choice) {
 Term grad_choose(Tape *tape, Term condition, Term a, Term b) {
     Term zero = tape_number(tape, 0);
     if (a == 0 && b == 0) return 0;
-    return tape_apply(tape, P_SELECT,
-                      (Term[]){condition, a != 0 ? a : zero, b != 0 ? b : zero}, 3);
+    return tape_apply(tape, P_SELECT, (Term[]){condition, a != 0 ? a : zero, b != 0 ? b : zero}, 3);
 }
 
 /* --- Products */
@@ -57,8 +56,7 @@ Term grad_minus(Tape *tape, Term cotangent) {
 
 /* A number stands last, so that several become one. */
 static Term scale(Tape *tape, Term cotangent, double number) {
-    if (tape_is(tape, cotangent, P_NEG))
-        return scale(tape, tape_arg(tape, cotangent, 0), -number);
+    if (tape_is(tape, cotangent, P_NEG)) return scale(tape, tape_arg(tape, cotangent, 0), -number);
     if (number == -1) return grad_minus(tape, cotangent);
     if (tape_is(tape, cotangent, P_MUL) && is_number(tape, tape_arg(tape, cotangent, 1))) {
         number *= tape_node(tape, tape_arg(tape, cotangent, 1))->number;
@@ -74,8 +72,7 @@ static bool numbered(const Tape *tape, Term term, Primitive primitive, uint32_t 
 /* No choice moves out of either. */
 static Term multiply(Tape *tape, Term cotangent, Term factor) {
     if (is_number(tape, factor)) return scale(tape, cotangent, tape_node(tape, factor)->number);
-    if (is_number(tape, cotangent))
-        return scale(tape, factor, tape_node(tape, cotangent)->number);
+    if (is_number(tape, cotangent)) return scale(tape, factor, tape_node(tape, cotangent)->number);
     if (tape_is(tape, factor, P_NEG))
         return grad_minus(tape, grad_times(tape, cotangent, tape_arg(tape, factor, 0)));
     if (tape_is(tape, cotangent, P_NEG))
@@ -128,8 +125,8 @@ static double times_of(const Tape *tape, Term term, Term *of) {
 static Term join_choices(Tape *tape, Term a, Term b) {
     Choice left, right;
     if (!is_choice(tape, a, &left) || !is_choice(tape, b, &right)) return 0;
-    bool apart = (left.arms[0] == 0 || right.arms[0] == 0) &&
-                 (left.arms[1] == 0 || right.arms[1] == 0);
+    bool apart =
+        (left.arms[0] == 0 || right.arms[0] == 0) && (left.arms[1] == 0 || right.arms[1] == 0);
     if (left.condition != right.condition || !apart) return 0;
     return grad_choose(tape, left.condition, left.arms[0] != 0 ? left.arms[0] : right.arms[0],
                        left.arms[1] != 0 ? left.arms[1] : right.arms[1]);
@@ -175,7 +172,6 @@ Term grad_fit(Tape *tape, Term cotangent, Shape shape) {
     if ((larger && smaller) || shape == 0) return cotangent;
     if (tape_is(tape, cotangent, P_NEG))
         return grad_minus(tape, grad_fit(tape, tape_arg(tape, cotangent, 0), shape));
-    if (smaller)
-        return tape_binary(tape, TERM_BROADCAST_TO, cotangent, tape_like(tape, shape));
+    if (smaller) return tape_binary(tape, TERM_BROADCAST_TO, cotangent, tape_like(tape, shape));
     return sum_down(tape, cotangent, shape);
 }

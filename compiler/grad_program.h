@@ -45,8 +45,8 @@ typedef struct GradProgram {
     ARRAY(const char *) given;
     uint32_t temporaries; /* t1, t2 … */
     uint32_t statement;   /* the one at hand */
-    uint32_t steps;     /* nodes of functions' bodies so far */
-    bool deriving;      /* nothing is derived of what is read now */
+    uint32_t steps;       /* nodes of functions' bodies so far */
+    bool deriving;        /* nothing is derived of what is read now */
 } GradProgram;
 
 /* grad_read.c: statements to terms, outputs found. False after errors. */

@@ -21,8 +21,8 @@ typedef struct Reading {
     GradProgram *program;
     const GradScope *scope;
     Node first;
-    Term *values;      /* values[node - first] */
-    bool *axis_words;  /* likewise: the word behind `axis=` */
+    Term *values;     /* values[node - first] */
+    bool *axis_words; /* likewise: the word behind `axis=` */
 } Reading;
 
 static Term read_expression(GradProgram *program, const GradScope *scope, Node root);
@@ -99,8 +99,7 @@ static Term read_symbol(GradProgram *program, const AstNode *node) {
 static Term read_name(Reading *reading, const AstNode *node) {
     const GradScope *scope = reading->scope;
     if (scope->constant)
-        return complain(reading->program, node->mark, NULL,
-                        "a constant expression reads no names");
+        return complain(reading->program, node->mark, NULL, "a constant expression reads no names");
     if (scope->function == NULL) return read_symbol(reading->program, node);
     const Statement *def = scope->function->def;
     const AstParameter *parameters = scope->ast->parameters.data + def->parameter_first;
@@ -206,8 +205,8 @@ static void mark_axis_words(Reading *reading, Node root) {
     for (Node at = reading->first; at <= root; at++) {
         const AstNode *call = &ast->nodes.data[at];
         if (call->kind != AST_CALL || !takes_axis(call->name)) continue;
-        Callee callee = call_resolve(reading->program->scope, reading->scope->function, ast, at,
-                                     &unsaid);
+        Callee callee =
+            call_resolve(reading->program->scope, reading->scope->function, ast, at, &unsaid);
         for (uint32_t i = 0; i < call->count && callee.kind != CALLEE_FUNCTION; i++) {
             const AstArg *arg = &ast->args.data[call->first + i];
             if (arg->name != NULL && strcmp(arg->name, "axis") == 0)
@@ -226,9 +225,10 @@ static Term read_unary(Reading *reading, const AstNode *node) {
 
 static Term read_binary(Reading *reading, const AstNode *node) {
     static const Primitive primitives[] = {
-        [OP_ADD] = P_ADD, [OP_SUB] = P_SUB,           [OP_MUL] = P_MUL, [OP_DIV] = P_DIV,
-        [OP_MOD] = P_MOD, [OP_FLOORDIV] = P_FLOORDIV, [OP_LT] = P_LT,   [OP_LE] = P_LE,
-        [OP_GT] = P_GT,   [OP_GE] = P_GE,             [OP_EQ] = P_EQ,   [OP_NE] = P_NE,
+        [OP_ADD] = P_ADD, [OP_SUB] = P_SUB, [OP_MUL] = P_MUL,
+        [OP_DIV] = P_DIV, [OP_MOD] = P_MOD, [OP_FLOORDIV] = P_FLOORDIV,
+        [OP_LT] = P_LT,   [OP_LE] = P_LE,   [OP_GT] = P_GT,
+        [OP_GE] = P_GE,   [OP_EQ] = P_EQ,   [OP_NE] = P_NE,
         [OP_AND] = P_AND, [OP_OR] = P_OR,
     };
     Tape *tape = &reading->program->tape;

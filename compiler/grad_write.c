@@ -20,14 +20,14 @@ enum {
 typedef struct Writer {
     GradProgram *program;
     Tape *tape;
-    Term end; /* terms of the program and of its derivatives; behind them, what is written */
-    Term *call_of;     /* of the body of a call, the call */
+    Term end;      /* terms of the program and of its derivatives; behind them, what is written */
+    Term *call_of; /* of the body of a call, the call */
     bool *needed;
-    Term *map;         /* what a term is written as */
-    uint32_t count;    /* of all terms */
-    bool *written;     /* what is written, and its operands */
+    Term *map;      /* what a term is written as */
+    uint32_t count; /* of all terms */
+    bool *written;  /* what is written, and its operands */
     uint32_t *uses, *size;
-    const char **name; /* of statements */
+    const char **name;  /* of statements */
     const char *hidden; /* what cannot be spelled, or NULL */
     Text out;
 } Writer;

@@ -151,8 +151,7 @@ Term tape_input(Tape *tape, const char *name, bool active) {
 }
 
 Term tape_param(Tape *tape, const char *name, Term value) {
-    return tape_term(tape,
-                     (TermNode){.op = TERM_PARAM, .count = 1, .arg = {value}, .name = name});
+    return tape_term(tape, (TermNode){.op = TERM_PARAM, .count = 1, .arg = {value}, .name = name});
 }
 
 Term tape_unary(Tape *tape, TermOp op, Term a) {
@@ -179,8 +178,7 @@ Term tape_cast(Tape *tape, DType dtype, Term a) {
 }
 
 Term tape_along(Tape *tape, uint32_t op, Term a, int32_t axis) {
-    return tape_term(tape,
-                     (TermNode){.op = (uint16_t)op, .count = 1, .arg = {a}, .axis = axis});
+    return tape_term(tape, (TermNode){.op = (uint16_t)op, .count = 1, .arg = {a}, .axis = axis});
 }
 
 /* What the language would compute in double as well; 0 where that is no number to write. */
@@ -233,8 +231,8 @@ Term tape_apply(Tape *tape, Primitive primitive, const Term *args, uint32_t coun
     bool covers = same != 0;
     for (uint32_t i = 0; i < count; i++) {
         node.arg[i] = args[i];
-        covers = covers && shapes_cover(&tape->shapes, tape_shape(tape, same),
-                                        tape_shape(tape, args[i]));
+        covers = covers &&
+                 shapes_cover(&tape->shapes, tape_shape(tape, same), tape_shape(tape, args[i]));
     }
     return covers ? same : tape_term(tape, node);
 }

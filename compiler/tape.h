@@ -14,9 +14,9 @@ typedef enum TermOp {
     TERM_NONE,
     TERM_NUMBER,
     TERM_INPUT,
-    TERM_PARAM,        /* its operand is its default */
-    TERM_CAST,         /* dtype */
-    TERM_FROZEN,       /* its operand, through which nothing is derived */
+    TERM_PARAM,  /* its operand is its default */
+    TERM_CAST,   /* dtype */
+    TERM_FROZEN, /* its operand, through which nothing is derived */
     TERM_TRANSPOSE,
     TERM_MATMUL,
     TERM_POWER,        /* a ** b */

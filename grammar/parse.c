@@ -77,7 +77,7 @@ static bool defines(Lexer lexer) {
 /* The word `derivative`, just scanned, before a name: it is a name itself anywhere else. */
 static bool is_derivative(const Parser *parser, Token token) {
     Lexer lexer = parser->lexer;
-    return token.code == TOKEN_NAME && !strcmp(token.name, "derivative") &&
+    return token.code == TOKEN_NAME && token.name && !strcmp(token.name, "derivative") &&
            lexer_scan(&lexer).code == TOKEN_NAME;
 }
 
