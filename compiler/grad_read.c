@@ -396,6 +396,7 @@ bool grad_read(GradProgram *program) {
     Term *values = arena_array(program->arena, Term, count);
     array_push(program->arena, &program->symbols, (GradSymbol){.name = ""});
     for (uint32_t i = 0; i < count; i++) declare(program, i);
+    if (program->diags->errors > errors) return false;
     for (program->statement = 0; program->statement < count; program->statement++) {
         const Statement *statement = &ast->statements.data[program->statement];
         if (statement->kind == STATEMENT_PARAM) read_param(program, statement);
