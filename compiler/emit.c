@@ -292,7 +292,7 @@ static void statement(const Writer *w, Value value, int indent) {
     else if (node->op == IR_CONVERT)
         convert(w, kind, node->arg[0]);
     else if (node->op == IR_BROADCAST) /* what it reads, axes of the loop decide */
-        operand(w, node->arg[0], false);
+        operand(w, node->arg[0], true);
     else
         primitive_expression(w, node);
     text_add(w->out, ";\n");

@@ -132,11 +132,20 @@ static Term join_choices(Tape *tape, Term a, Term b) {
                        left.arms[1] != 0 ? left.arms[1] : right.arms[1]);
 }
 
-Term grad_plus(Tape *tape, Term a, Term b) {
+static bool are_alike(const Tape *tape, Term a, Term b) {
     Term of_a, of_b;
+    times_of(tape, a, &of_a);
+    times_of(tape, b, &of_b);
+    return of_a == of_b;
+}
+
+Term grad_plus(Tape *tape, Term a, Term b) {
+    Term of;
     if (a == 0 || b == 0) return a != 0 ? a : b;
-    double times = times_of(tape, a, &of_a) + times_of(tape, b, &of_b);
-    if (of_a == of_b) return times == 0 ? 0 : scale(tape, of_a, times);
+    double times = times_of(tape, a, &of) + times_of(tape, b, &of);
+    if (are_alike(tape, a, b)) return times == 0 ? 0 : scale(tape, of, times);
+    if (tape_is(tape, a, P_ADD) && are_alike(tape, tape_arg(tape, a, 1), b))
+        return grad_plus(tape, tape_arg(tape, a, 0), grad_plus(tape, tape_arg(tape, a, 1), b));
     Term joined = join_choices(tape, a, b);
     if (joined != 0) return joined;
     if (tape_is(tape, b, P_NEG)) return apply(tape, P_SUB, a, tape_arg(tape, b, 0));
