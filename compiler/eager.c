@@ -150,11 +150,11 @@ static Operand add_step(Chain *chain, const char *label, Line *line) {
     array_push(arena, &chain->eager->temporaries, *type);
     for (uint32_t i = 0; i < line->count; i++) {
         array_push(arena, &step.operands, line->operands[i].ref);
-        chain->eager->bytes += distinct_bytes(&line->operands[i]);
+        step.bytes += distinct_bytes(&line->operands[i]);
     }
-    array_push(arena, &chain->eager->steps, step);
     Operand result = tensor_at(step.result, type, NULL);
-    chain->eager->bytes += distinct_bytes(&result);
+    step.bytes += distinct_bytes(&result);
+    array_push(arena, &chain->eager->steps, step);
     return result;
 }
 
@@ -237,6 +237,50 @@ static Operand call(Chain *chain, const AstNode *node, const Ast *ast, const Val
     return finish_line(chain, node->name, &line);
 }
 
+static Operand number(Chain *chain, double value) {
+    Text text = {0};
+    text_add(&text, "(");
+    number_print(&text, value);
+    text_add(&text, ")");
+    return (Operand){.text = keep(chain->arena, &text)};
+}
+
+/* A number, as a framework knows it from the shape. */
+static Operand count(Chain *chain, const Frame *frame, Node at, const Operand *a) {
+    int32_t axis = call_axis(frame->ast, at), rank = (int32_t)a->type.rank;
+    if (axis == AXIS_EVERY) return number(chain, (double)type_count(&a->type));
+    return number(chain, (double)a->type.dim[axis < 0 ? axis + rank : axis]);
+}
+
+/* sum_to and broadcast_to read nothing of their second argument: it is written as the first one, or as
+ * itself where that is a number, in its shape with strides of 0. Where shapes agree there is no step. */
+static Operand reshape(Chain *chain, const AstNode *node, const Operand *a, const Operand *like) {
+    Line line = {0};
+    Operand shape = *like;
+    if (a->tensor && like->tensor && type_same_shape(&a->type, &like->type) &&
+        dtype_is_float(a->type.dtype))
+        return *a;
+    if (a->tensor && like->tensor) shape.ref = a->ref;
+    if (a->tensor && like->tensor) shape.type.dtype = a->type.dtype;
+    memset(shape.strides, 0, sizeof shape.strides);
+    text_printf(&line.text, "%s(", node->name);
+    add_operand(&line, a);
+    text_add(&line.text, ", ");
+    add_operand(&line, &shape);
+    text_add(&line.text, ")");
+    return finish_line(chain, node->name, &line);
+}
+
+static Operand call_shape(Chain *chain, const Frame *frame, Node at, ShapeFunction function,
+                          const Values *values) {
+    const AstNode *node = &frame->ast->nodes.data[at];
+    const AstArg *args = frame->ast->args.data + node->first;
+    const Operand *a = value_of(values, args[0].value);
+    if (function == SHAPE_COUNT && a->tensor) return count(chain, frame, at, a);
+    if (function == SHAPE_COUNT) return broken(chain);
+    return reshape(chain, node, a, value_of(values, args[1].value));
+}
+
 /* A function of the program's own: its body in a frame of its own. */
 static Operand expand(Chain *chain, const Frame *frame, Node at, const Function *function,
                       const Values *values) {
@@ -256,15 +300,8 @@ static Operand evaluate_call(Chain *chain, const Frame *frame, Node at, const Va
     if (callee.kind == CALLEE_NONE) return broken(chain);
     if (callee.kind == CALLEE_FUNCTION && callee.function->layer == LAYER_PROGRAM)
         return expand(chain, frame, at, callee.function, values);
+    if (callee.kind == CALLEE_SHAPE) return call_shape(chain, frame, at, callee.shape, values);
     return call(chain, node, frame->ast, values);
-}
-
-static Operand number(Chain *chain, double value) {
-    Text text = {0};
-    text_add(&text, "(");
-    number_print(&text, value);
-    text_add(&text, ")");
-    return (Operand){.text = keep(chain->arena, &text)};
 }
 
 static Operand evaluate_node(Chain *chain, const Frame *frame, Node at, const Values *values) {
@@ -296,6 +333,9 @@ static Operand evaluate(Chain *chain, const Frame *frame, Node root) {
 
 /* --- outputs */
 
+/* The type of a temporary that takes no room. */
+static const Type nothing = {.dtype = DT_U8, .rank = 1, .dim = {0}};
+
 /* The temporary becomes the output's own buffer, for who writes it and who reads it. */
 static void redirect(Chain *chain, EagerRef from, EagerRef to) {
     for (uint32_t s = 0; s < chain->eager->steps.count; s++) {
@@ -310,7 +350,7 @@ static void redirect(Chain *chain, EagerRef from, EagerRef to) {
             chain->bound.data[i].operand.ref = to;
     /* It stays in the list of temporaries, so that the others keep their numbers, but takes no
      * room. */
-    chain->eager->temporaries.data[from.index] = (Type){.dtype = DT_U8, .rank = 1, .dim = {0}};
+    chain->eager->temporaries.data[from.index] = nothing;
 }
 
 /* A value is copied (or cast) into its output unless it was computed for it alone, in its type and
@@ -381,6 +421,29 @@ static void run_statements(Chain *chain) {
     }
 }
 
+static bool is_read(const Eager *eager, uint32_t step) {
+    EagerRef result = eager->steps.data[step].result;
+    if (result.place == EAGER_OUTPUT) return true;
+    for (uint32_t s = step + 1; s < eager->steps.count; s++)
+        for (uint32_t i = 0; i < eager->steps.data[s].operands.count; i++)
+            if (same_place(eager->steps.data[s].operands.data[i], result)) return true;
+    return false;
+}
+
+/* A step that nothing reads (of a shape alone, say) is none; the bytes of the others. */
+static void drop_unread(Eager *eager) {
+    for (uint32_t step = eager->steps.count; step-- > 0;) {
+        if (is_read(eager, step)) {
+            eager->bytes += eager->steps.data[step].bytes;
+            continue;
+        }
+        eager->temporaries.data[eager->steps.data[step].result.index] = nothing;
+        memmove(&eager->steps.data[step], &eager->steps.data[step + 1],
+                (eager->steps.count - step - 1) * sizeof eager->steps.data[0]);
+        eager->steps.count--;
+    }
+}
+
 Eager *eager(Arena *arena, const Ast *ast, const Registry *registry, const LowerOptions *options,
              const Ir *ir, Diags *diags) {
     Diags ignored = {.arena =
@@ -397,5 +460,6 @@ Eager *eager(Arena *arena, const Ast *ast, const Registry *registry, const Lower
     registry_add(scope, ast, LAYER_PROGRAM, &ignored);
     chain.params = param_lines(&chain);
     run_statements(&chain);
+    drop_unread(chain.eager);
     return chain.broken ? NULL : chain.eager;
 }

@@ -18,6 +18,7 @@ typedef struct EagerStep {
     const Ir *ir;      /* one output; inputs in the order of `operands` */
     ARRAY(EagerRef) operands;
     EagerRef result;
+    int64_t bytes; /* moved */
 } EagerStep;
 
 typedef struct Eager {
