@@ -78,8 +78,18 @@ static Value broadcast_to(const ShapeCall *call) {
 
 /* --- count */
 
+static bool is_named(const Ast *ast, const char *name) {
+    for (Node at = 1; at < ast->nodes.count; at++)
+        if (ast->nodes.data[at].kind == AST_NAME && strcmp(ast->nodes.data[at].name, name) == 0)
+            return true;
+    for (uint32_t i = 0; i < ast->statements.count; i++)
+        if (ast->statements.data[i].name && strcmp(ast->statements.data[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 /* A number that depends on the shape alone is a param, so that kernels of one bucket stay one; its
- * name begins with a digit, as no other's does. */
+ * name is none of the program's. */
 static Value add_count(Ir *ir, const char *name, int64_t count, Span span) {
     IrNode node = {.op = IR_PARAM, .type = {.dtype = DT_WEAK}, .span = span};
     while (node.index < ir->params.count && strcmp(ir->params.data[node.index].name, name) != 0)
@@ -96,7 +106,8 @@ static Value count(const ShapeCall *call, AxisRange axes) {
     int64_t count = 1;
     for (uint32_t i = 0; i < type->rank; i++)
         if (axes_have(axes, i)) count *= type->dim[i];
-    const char *name = arena_printf(ir->arena, "%u_count_%d_%d", call->value, axes.first, axes.end);
+    const char *name = arena_printf(ir->arena, "count%u_%d_%d", call->value, axes.first, axes.end);
+    while (is_named(call->e->lower->ast, name)) name = arena_printf(ir->arena, "%s_", name);
     return add_count(ir, name, count, call->span);
 }
 

@@ -107,8 +107,7 @@ static Value simplify_primitive(Simplify *s) {
     }
 }
 
-/* The value holds nothing that rounding to its own type would take away. */
-static bool is_rounded(const Ir *ir, Value value) {
+bool simplify_is_rounded(const Ir *ir, Value value) {
     const IrNode *node = ir_node(ir, value);
     DType type = node->type.dtype;
     if (!dtype_is_float(type) || type == ir->compute) return true;
@@ -118,7 +117,7 @@ static bool is_rounded(const Ir *ir, Value value) {
 }
 
 static Value simplify_cast(const Simplify *s) {
-    return is_rounded(s->ir, s->node->arg[0]) ? same_as(s, 0) : 0;
+    return simplify_is_rounded(s->ir, s->node->arg[0]) ? same_as(s, 0) : 0;
 }
 
 static Value simplify_node(Ir *ir, const IrNode *node) {
