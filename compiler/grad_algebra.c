@@ -178,7 +178,7 @@ Term grad_fit(Tape *tape, Term cotangent, Shape shape) {
     Shape own = tape_shape(tape, cotangent);
     bool larger = shapes_cover(&tape->shapes, own, shape);
     bool smaller = shapes_cover(&tape->shapes, shape, own);
-    if ((larger && smaller) || shape == 0) return cotangent;
+    if (larger && smaller) return cotangent;
     if (tape_is(tape, cotangent, P_NEG))
         return grad_minus(tape, grad_fit(tape, tape_arg(tape, cotangent, 0), shape));
     if (smaller) return tape_binary(tape, TERM_BROADCAST_TO, cotangent, tape_like(tape, shape));

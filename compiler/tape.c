@@ -254,5 +254,5 @@ Term tape_like(Tape *tape, Shape shape) {
         Term next = tape->shapes.atoms.data[tape->shapes.list.data[set.first + i]].term;
         like = like == 0 ? next : tape_apply(tape, P_ADD, (Term[]){like, next}, 2);
     }
-    return like;
+    return like != 0 ? like : tape_number(tape, 0);
 }

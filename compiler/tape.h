@@ -90,7 +90,7 @@ Term tape_apply(Tape *tape, Primitive primitive, const Term *args, uint32_t coun
 /* `body` is what the call stands for; a number where that is one. */
 Term tape_call(Tape *tape, const Function *function, const Term *args, Term body);
 
-/* A term of that shape, as simple as can be: inputs' names, joined by +. */
+/* A term of that shape, as simple as can be: inputs' names, joined by +; of a number's, 0. */
 Term tape_like(Tape *tape, Shape shape);
 
 #endif

@@ -380,6 +380,8 @@ static void programs_have_their_slopes(void **unused) {
         {"max(x, y) * min(x, 1) + clamp(x, 0.5, y)", "x=4x5 y=5"},
         {"f64(x * 3) + where(x > 1, x, y)", "x=4x5 y=5"},
         {"sum_to(x * x, b) * b", "x=4x5 b=5"},
+        {"sum_to(x * x, 1) * x", "x=4x5"},
+        {"x / broadcast_to(c, 1)", "x=4x5 c=scalar"},
         {"broadcast_to(b * b, x) * x + sum(broadcast_to(b, x))", "x=4x5 b=4x1"},
     };
     KfSession *session = open_session();
