@@ -184,7 +184,8 @@ static bool drop_unread(Fuser *f) {
 /* --- coverage */
 
 static bool is_computed(const IrNode *node) {
-    return gathers(node) || ir_is_primitive(node) || node->op == IR_CAST || node->op == IR_CONVERT;
+    return gathers(node) || ir_is_primitive(node) || node->op == IR_CAST ||
+           node->op == IR_CONVERT || node->op == IR_BROADCAST;
 }
 
 /* Keeps one value more of a part that no kernel computes: one that gathers, or else what it reads. */

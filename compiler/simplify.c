@@ -129,6 +129,8 @@ static Value simplify_node(Ir *ir, const IrNode *node) {
         equal = simplify_cast(&s);
     else if (node->op == IR_TRANSPOSE)
         equal = undo(&s);
+    else if (node->op == IR_BROADCAST)
+        equal = ir_broadcast(ir, node->arg[0], &node->type, node->span);
     return equal != 0 ? equal : ir_finish(ir, *node);
 }
 
