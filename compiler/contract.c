@@ -43,19 +43,12 @@ static Value rebuild(const Contract *c, Value value) {
     return ir_finish(c->to, node);
 }
 
-static void count_uses(Contract *c) {
-    for (Value v = 1; v < c->from->nodes.count; v++)
-        for (uint32_t i = 0; i < ir_node(c->from, v)->count; i++)
-            c->uses[ir_node(c->from, v)->arg[i]]++;
-    for (uint32_t i = 0; i < c->from->outputs.count; i++) c->uses[c->from->outputs.data[i].value]++;
-}
-
 Ir *contract(Arena *arena, const Ir *ir) {
     Arena *scratch = arena_open();
     Contract c = {ir, ir_open(scratch, ir->source), arena_array(scratch, Value, ir->nodes.count),
                   arena_array(scratch, uint32_t, ir->nodes.count)};
     c.to->compute = ir->compute;
-    count_uses(&c);
+    ir_count_uses(ir, c.uses);
     for (Value v = 1; v < ir->nodes.count; v++) c.map[v] = rebuild(&c, v);
     ir_copy_interface(c.to, ir, c.map);
     Ir *result = ir_copy(arena, c.to, true); /* leaves the dead products behind */
