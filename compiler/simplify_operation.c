@@ -301,4 +301,3 @@ Value simplify_primitive(const Simplify *s) {
     default: return 0;
     }
 }
-
