@@ -69,13 +69,13 @@ static const char *covered(KfProgram *program, const char *language) {
 }
 
 /* Says at which value no kernel could be had, and what can be. */
-static KfStatus uncovered(KfProgram *program, const char *language, const Group *group) {
+static KfStatus uncovered(KfProgram *program, const char *language, const Ir *part) {
+    Group group = group_find(part);
     Diags diags = {.arena = program->arena};
-    const IrNode *culprit = ir_node(program->simplified, group->culprit);
+    const IrNode *culprit = ir_node(part, group.culprit);
     diag_error(&diags, program->ir->source, culprit->span, covered(program, language),
                "no kernel covers %s ('%s')",
-               group->kind == GROUP_PRODUCT ? "this product" : "this reduction",
-               ir_op_name(culprit));
+               culprit->op == IR_MATMUL ? "this product" : "this reduction", ir_op_name(culprit));
     diags_print(&program->session->message, &diags);
     return KF_NO_KERNEL;
 }
@@ -86,10 +86,10 @@ KfStatus pipeline_parts(KfProgram *program, Arena *arena, const char *language, 
     Groups groups = fuse(arena, ir);
     bool only = groups.list.count == 1;
     for (uint32_t i = 0; i < groups.list.count; i++) {
-        const Group *group = &groups.list.data[i];
+        const Outputs *group = &groups.list.data[i];
         Part part = {.group = group, .ir = only ? ir : fuse_part(arena, ir, group)};
         part.kernels = kernels_find(arena, library(program, language), part.ir);
-        if (part.kernels.list.count == 0) return uncovered(program, language, group);
+        if (part.kernels.list.count == 0) return uncovered(program, language, part.ir);
         if (type_count(&ir->outputs.data[group->outputs.data[0]].type) > 0)
             array_push(arena, &parts->list, part);
     }

@@ -62,7 +62,7 @@ struct KfKernel {
 
 /* A group of the program's outputs: one kernel of it, and what that is chosen from. */
 typedef struct Part {
-    const Group *group;
+    const Outputs *group;
     const Ir *ir; /* the program of these outputs alone */
     Kernels kernels;
     TuneProblem problem;

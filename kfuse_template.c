@@ -386,7 +386,7 @@ KfStatus kf_template_program(KfTemplate *template, const KfProblem *problem, KfP
 KfStatus template_parts(KfProgram *program, Arena *arena, const char *language, Parts *parts) {
     const KfTemplate *template = program->template;
     const Ir *ir = program->simplified;
-    Group *group = arena_new(arena, Group);
+    Outputs *group = arena_new(arena, Outputs);
     int64_t elements = 0;
     if (strcmp(language, template->template->language) != 0)
         return session_say(program->session, KF_USAGE, "%s is not in that language",

@@ -4,18 +4,14 @@
 #ifndef KF_FUSE_H
 #define KF_FUSE_H
 
-#include "compiler/ir.h"
+#include "compiler/group.h"
 
-typedef enum GroupKind { GROUP_ELEMENTWISE, GROUP_REDUCTION, GROUP_PRODUCT } GroupKind;
-
-typedef struct Group {
-    GroupKind kind;
+typedef struct Outputs {
     ARRAY(uint32_t) outputs; /* indices into Ir.outputs */
-    Value culprit;           /* not elementwise: the reduction or product, for the message */
-} Group;
+} Outputs;
 
 typedef struct Groups {
-    ARRAY(Group) list;
+    ARRAY(Outputs) list;
 } Groups;
 
 /* Elementwise outputs of one iteration shape share a group; others get their own. The Ir
@@ -25,6 +21,6 @@ Groups fuse(Arena *arena, const Ir *ir);
 
 /* A group as a program of its own: all inputs under their numbers, the group's outputs alone, in
  * its order. */
-Ir *fuse_part(Arena *arena, const Ir *ir, const Group *group);
+Ir *fuse_part(Arena *arena, const Ir *ir, const Outputs *group);
 
 #endif

@@ -40,9 +40,9 @@ const Library *library_open(Arena *arena, const char *language, const Registry *
 }
 
 static void add_generated(Arena *arena, Kernels *kernels, const Library *library, const Ir *ir) {
-    Groups groups = fuse(arena, ir);
-    if (groups.list.count != 1 || groups.list.data[0].kind != GROUP_ELEMENTWISE) return;
-    const Plan *p = plan(arena, ir, &groups.list.data[0]);
+    Group group = group_find(ir);
+    if (group.kind != GROUP_ELEMENTWISE) return;
+    const Plan *p = plan(arena, ir, &group);
     Kernel kernel = {"generated", emit(arena, library->language, p), p, NULL};
     array_push(arena, &kernels->list, kernel);
 }

@@ -3,6 +3,7 @@
 #ifndef KF_KERNEL_H
 #define KF_KERNEL_H
 
+#include "compiler/fuse.h"
 #include "compiler/match.h"
 
 typedef struct Kernel {

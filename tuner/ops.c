@@ -90,8 +90,8 @@ static const Ir *lowered(Arena *arena, const Registry *registry, const char *tex
 
 /* --- ops NAME */
 
-static bool is_elementwise(const Ir *ir, Arena *arena) {
-    return fuse(arena, ir).list.data[0].kind == GROUP_ELEMENTWISE;
+static bool is_elementwise(const Ir *ir) {
+    return group_find(ir).kind == GROUP_ELEMENTWISE;
 }
 
 /* The probes; of what takes them together as a row, the ordinary ones alone: one infinity more, and
@@ -120,7 +120,7 @@ static const void *const *probed(Arena *arena, const Registry *registry, const c
     float chosen[PROBES];
     *ir = lowered(arena, registry, program, DT_F32, PROBES, complaints);
     if (!*ir) return NULL;
-    *count = choose_probes(!is_elementwise(*ir, arena), chosen);
+    *count = choose_probes(!is_elementwise(*ir), chosen);
     *ir = lowered(arena, registry, program, DT_F32, *count, complaints);
     return probe_inputs(arena, *ir, chosen, *count);
 }
@@ -158,8 +158,8 @@ static void show_values(Text *out, const Ir *ir, const void *const *inputs, int 
 }
 
 static void show_body(Text *out, const Ir *ir, Arena *arena) {
-    Groups groups = fuse(arena, ir);
-    const Plan *p = plan(arena, ir, &groups.list.data[0]);
+    Group group = group_find(ir);
+    const Plan *p = plan(arena, ir, &group);
     text_add(out, "CUDA\n");
     emit_body(out, p, &emit_language_cuda, 4);
     text_add(out, "C\n");
@@ -171,7 +171,7 @@ static void show_program(Text *out, const Registry *registry, const char *progra
     const Ir *ir;
     const void *const *inputs = probed(arena, registry, program, &ir, &count, out);
     if (!inputs) return;
-    if (is_elementwise(ir, arena)) show_body(out, ir, arena); /* else a kernel's affair */
+    if (is_elementwise(ir)) show_body(out, ir, arena); /* else a kernel's affair */
     text_printf(
         out, "error    at most %.3g ulp of f32 on CUDA, %.3g on the CPU, at the values below\n",
         bound_ulp(ir, inputs, count, ACCURACY_CUDA), bound_ulp(ir, inputs, count, ACCURACY_C));

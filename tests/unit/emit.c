@@ -393,8 +393,7 @@ static void casts(void **state) {
 static bool is_elementwise(const char *text) {
     Arena *arena = arena_open();
     Program p = program_make(arena, text, "5");
-    Groups groups = fuse(arena, p.ir);
-    bool result = groups.list.data[0].kind == GROUP_ELEMENTWISE;
+    bool result = p.group.kind == GROUP_ELEMENTWISE;
     arena_close(arena);
     return result;
 }
