@@ -131,6 +131,7 @@ static void program_fields(const KfKernel *kernel, Report *r) {
     r->inputs = program->ir->inputs.count; /* a kernel may read one twice, or not at all */
     r->outputs = program->ir->outputs.count;
     r->math = program->math;
+    r->math_done = program->math_done;
     r->use = use_text(kernel->arena, program);
     r->reference = program->reference ? program->reference : "";
 }

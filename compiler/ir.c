@@ -13,6 +13,13 @@ Ir *ir_open(Arena *arena, const Source *source) {
     return ir;
 }
 
+Ir *ir_like(Arena *arena, const Ir *ir) {
+    Ir *like = ir_open(arena, ir->source);
+    like->compute = ir->compute;
+    like->fast = ir->fast;
+    return like;
+}
+
 /* What the node says besides its type and operands. */
 static uint64_t payload(const IrNode *node) {
     switch (node->op) {
@@ -142,10 +149,9 @@ void ir_copy_interface(Ir *to, const Ir *from, const Value *map) {
 }
 
 Ir *ir_copy(Arena *arena, const Ir *ir, bool inline_calls) {
-    Ir *copy = ir_open(arena, ir->source);
+    Ir *copy = ir_like(arena, ir);
     Arena *scratch = arena_open();
     Value *map = mark_needed(scratch, ir, inline_calls);
-    copy->compute = ir->compute;
     map[0] = 0;
     for (Value v = 1; v < ir->nodes.count; v++) {
         const IrNode *node = ir_node(ir, v);

@@ -105,10 +105,13 @@ typedef struct Ir {
     ARRAY(IrOutput) outputs;
     ARRAY(IrParam) params;
     DType compute; /* DT_F32 or DT_F64 */
+    bool fast;     /* fast.h has been over it */
     Table table;   /* hash-consing, owned by ir.c */
 } Ir;
 
 Ir *ir_open(Arena *arena, const Source *source);
+/* Empty, for another form of the same program. */
+Ir *ir_like(Arena *arena, const Ir *ir);
 /* The value equal to `node`, added if new. */
 Value ir_value(Ir *ir, IrNode node);
 /* The same where it is there already, else 0. */

@@ -130,9 +130,8 @@ static Value rebuild(Pass *p, Value value) {
 /* The program once through the rules; `ir` itself where nothing changed. */
 static const Ir *pass(Arena *scratch, const Ir *ir) {
     uint32_t count = ir->nodes.count;
-    Pass p = {ir, ir_open(scratch, ir->source), arena_array(scratch, Value, count),
+    Pass p = {ir, ir_like(scratch, ir), arena_array(scratch, Value, count),
               arena_array(scratch, uint32_t, count), false};
-    p.to->compute = ir->compute;
     ir_count_uses(ir, p.uses);
     for (Value v = 1; v < count; v++) p.map[v] = rebuild(&p, v);
     if (!p.changed) return ir;
