@@ -174,14 +174,15 @@ typedef enum KfStage {
     KF_STAGE_IR,
     KF_STAGE_PLAN,
     KF_STAGE_CUDA,
-    KF_STAGE_C
+    KF_STAGE_C,
+    KF_STAGE_GROUPS /* the kernels it is cut into, each way, and the bytes that saves */
 } KfStage;
 /* A stage as text; needs no device. `point` chooses the knobs of the two languages (NULL: the
  * analytic default). *text is freed with kf_free. KF_NO_KERNEL where nothing covers the program. */
 KF_API KfStatus kf_program_dump(KfProgram *program, KfStage stage, const char *point, char **text);
 KF_API void kf_free(void *memory);
 /* Right results by the oracle, interpreted on the host: works for the whole language. Host
- * pointers, dense outputs. */
+ * pointers, dense outputs that overlap no input, not even one that they update. */
 KF_API KfStatus kf_program_evaluate(KfProgram *program, const void *const *inputs,
                                     void *const *outputs);
 

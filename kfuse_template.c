@@ -381,22 +381,25 @@ KfStatus kf_template_program(KfTemplate *template, const KfProblem *problem, KfP
     return status;
 }
 
-KfStatus template_parts(KfProgram *program, Arena *arena, const char *language, Parts *parts) {
+KfStatus template_partitions(KfProgram *program, Arena *arena, const char *language,
+                             Partitions *partitions) {
     const KfTemplate *template = program->template;
     const Ir *ir = program->simplified;
-    Outputs *group = arena_new(arena, Outputs);
+    Step step = chain_whole(arena, ir);
     int64_t elements = 0;
     if (strcmp(language, template->template->language) != 0)
         return session_say(program->session, KF_USAGE, "%s is not in that language",
                            template->path);
-    for (uint32_t o = 0; o < ir->outputs.count; o++) {
-        array_push(arena, &group->outputs, o);
+    for (uint32_t o = 0; o < ir->outputs.count; o++)
         elements += type_count(&ir->outputs.data[o].type);
-    }
-    Part part = {.group = group, .ir = ir, .kernels = kernels_of(arena, template->template, ir)};
-    if (part.kernels.list.count == 0)
+    step.label = template->template->name;
+    step.kernels = kernels_of(arena, template->template, ir);
+    if (step.kernels.list.count == 0)
         return session_say(program->session, KF_INPUT, "%s does not fit these shapes and types",
                            template->path);
-    if (elements > 0) array_push(arena, &parts->list, part);
+    Chain *chain = arena_new(arena, Chain);
+    chain->name = "the kernel";
+    array_push(arena, &chain->steps, step);
+    if (elements > 0) partition_add(arena, partitions, chain);
     return KF_OK;
 }

@@ -235,6 +235,7 @@ FLAG(version, (p->options->version = true))
 FLAG(ast, stage(p, KF_STAGE_AST))
 FLAG(ir, stage(p, KF_STAGE_IR))
 FLAG(plan, stage(p, KF_STAGE_PLAN))
+FLAG(groups, stage(p, KF_STAGE_GROUPS))
 FLAG(cuda, stage(p, KF_STAGE_CUDA))
 FLAG(c, stage(p, KF_STAGE_C))
 #undef FLAG
@@ -288,6 +289,8 @@ static const Option table[] = {
     {"--prefer", "CONDITION", "tune: likewise, of what is worth a try", take_line_prefer},
     {"--ast", NULL, "dump: the syntax tree", take_ast},
     {"--ir", NULL, "dump: values in SSA form", take_ir},
+    {"--groups", NULL, "dump: the kernels, what each reads and writes, what fusing saves",
+     take_groups},
     {"--plan", NULL, "dump: the fused loop nest", take_plan},
     {"--cuda", NULL, "dump: the CUDA kernel", take_cuda},
     {"--c", NULL, "dump: the C kernel", take_c},
@@ -310,7 +313,8 @@ void options_help(bool all) {
         "  kfuse EXPR --shape DIMS [options]       tune a kernel, say what it wins over one kernel "
         "per op\n"
         "  kfuse run EXPR NAME=FILE.npy… -o OUT    run it on NumPy files\n"
-        "  kfuse dump --cuda EXPR --shape DIMS     a stage as text: --ast --ir --plan --cuda --c\n"
+        "  kfuse dump --cuda EXPR --shape DIMS     a stage as text: --ast --ir --groups --plan "
+        "--cuda --c\n"
         "  kfuse ops [NAME] | ops --check FILE     the functions an expression may use; test your "
         "own\n"
         "  kfuse tune FILE.cu --shape DIMS         a kernel of your own, by its //! header or "

@@ -296,11 +296,17 @@ static void statement(const Writer *w, Value value, int indent) {
     text_add(w->out, ";\n");
 }
 
-void emit_body(Text *out, const Plan *plan, const EmitLanguage *language, int indent) {
+void emit_values(Text *out, const Plan *plan, const EmitLanguage *language, const Value *values,
+                 uint32_t count, int indent) {
     Writer writer = {out, plan, language};
-    for (uint32_t i = 0; i < plan->body.count; i++) statement(&writer, plan->body.data[i], indent);
+    for (uint32_t i = 0; i < count; i++) statement(&writer, values[i], indent);
+}
+
+void emit_body(Text *out, const Plan *plan, const EmitLanguage *language, int indent) {
+    emit_values(out, plan, language, plan->body.data, plan->body.count, indent);
 }
 
 const Template *emit(Arena *arena, const char *language, const Plan *plan) {
+    if (plan->group.kind == GROUP_ROWS) return emit_rows_c(arena, plan);
     return strcmp(language, "cuda") == 0 ? emit_cuda(arena, plan) : emit_c(arena, plan);
 }

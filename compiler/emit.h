@@ -20,6 +20,12 @@ const Template *emit_cuda(Arena *arena, const Plan *plan);
  * -fno-trapping-math, -lmvec -lm; never -ffast-math. */
 const Template *emit_c(Arena *arena, const Plan *plan);
 
+/* Of GROUP_ROWS, in C: a thread does whole rows, so that results do not depend on how many there are.
+ * Knobs: UNROLL vectors a step, AHEAD how near the next row is fetched meanwhile (0: not), STREAM,
+ * THREADS as above; BLOCK elements of which values are kept or looked at twice, KEEP 1 to keep
+ * costly ones, ONLINE 1 to sum exp(x - max(x)) of a longer row while looking for the max. */
+const Template *emit_rows_c(Arena *arena, const Plan *plan);
+
 /* In a language, "cuda" or "c". */
 const Template *emit(Arena *arena, const char *language, const Plan *plan);
 
@@ -32,5 +38,8 @@ typedef struct EmitLanguage EmitLanguage; /* language.h */
 extern const EmitLanguage emit_language_cuda, emit_language_c;
 /* The body's statements "float t3 = t1 + t2;", for whatever variable type the language has. */
 void emit_body(Text *out, const Plan *plan, const EmitLanguage *language, int indent);
+/* Of some of it; no reductions. */
+void emit_values(Text *out, const Plan *plan, const EmitLanguage *language, const Value *values,
+                 uint32_t count, int indent);
 
 #endif

@@ -4,8 +4,7 @@
  * so that neither a tail nor a knob ever changes a bit. */
 #include <string.h>
 
-#include "compiler/emit.h"
-#include "compiler/language.h"
+#include "compiler/emit_c.h"
 
 const EmitLanguage emit_language_c = {
     .name = "c",
@@ -88,10 +87,14 @@ static void print_store(const Emitter *e, const Access *access) {
     text_add(e->out, ", stream);\n");
 }
 
+const char *emit_c_function(const Plan *plan) {
+    bool copied = plan->body.count <= INLINE_OPERATIONS;
+    return copied ? "K_INLINE" : "static __attribute__((noinline))";
+}
+
 static void print_vector(const Emitter *e) {
-    bool copied = e->plan->body.count <= INLINE_OPERATIONS;
     text_add(e->out, "/* K_LANES elements that lie next to each other. */\n");
-    text_add(e->out, copied ? "K_INLINE" : "static __attribute__((noinline))");
+    text_add(e->out, emit_c_function(e->plan));
     text_add(e->out, " void k_vector(");
     print_parameters(e, SCALARS);
     text_add(e->out, ", int stream) {\n");
@@ -274,20 +277,20 @@ static void print_span(const Emitter *e) {
 
 /* --- the entry */
 
-static void print_unpacking(const Emitter *e) {
+void emit_c_unpack(Text *out, const Plan *plan, const Parameters *parameters) {
     uint32_t at = 0;
-    for (uint32_t i = 0; i < access_count(e->plan); i++) {
-        const Access *access = access_at(e->plan, i);
-        const char *constant = access_is_store(e->plan, i) ? "" : "const ";
+    for (uint32_t i = 0; i < access_count(plan); i++) {
+        const Access *access = access_at(plan, i);
+        const char *constant = access_is_store(plan, i) ? "" : "const ";
         const char *type = language_storage(C, access->dtype);
-        text_printf(e->out, "    %s%s *const %s = *(%s%s *const *)args[%u];\n", constant, type,
+        text_printf(out, "    %s%s *const %s = *(%s%s *const *)args[%u];\n", constant, type,
                     access->name, constant, type, at++);
     }
-    for (uint32_t i = 0; i < e->parameters.list.count; i++) {
-        Parameter parameter = e->parameters.list.data[i];
+    for (uint32_t i = 0; i < parameters->list.count; i++) {
+        Parameter parameter = parameters->list.data[i];
         const char *type = dtype_info(parameter.dtype)->c;
-        text_printf(e->out, "    const %s %s = *(const %s *)args[%u];\n", type, parameter.name,
-                    type, at++);
+        text_printf(out, "    const %s %s = *(const %s *)args[%u];\n", type, parameter.name, type,
+                    at++);
     }
 }
 
@@ -349,7 +352,7 @@ static void print_row_tiles(const Emitter *e) {
 static void print_entry(const Emitter *e) {
     text_printf(e->out, "\nvoid KF_ENTRY(%s)(void *const *args, int64_t part, int64_t parts) {\n",
                 e->plan->name);
-    print_unpacking(e);
+    emit_c_unpack(e->out, e->plan, &e->parameters);
     if (e->plan->rank == 1) print_line_tiles(e);
     print_scheme(e, "#if __INDEX__ == 0\n");
     if (has_linear(e->plan)) print_linear_tiles(e);
@@ -391,8 +394,7 @@ static void print_rules(const Emitter *e) {
         size, size, size);
 }
 
-/* Bytes of the widest value: it decides how many elements a vector has. */
-static int widest(const Plan *plan) {
+int emit_c_bytes(const Plan *plan) {
     bool wide = plan->compute == DT_F64;
     for (uint32_t i = 0; i < plan->loads.count; i++) wide |= plan->loads.data[i].dtype == DT_I64;
     for (uint32_t i = 0; i < plan->stores.count; i++) wide |= plan->stores.data[i].dtype == DT_I64;
@@ -416,7 +418,7 @@ const Template *emit_c(Arena *arena, const Plan *plan) {
     emit_head(&text, C, plan, knobs, count);
     print_rules(&e);
     emit_defaults(&text, plan, knobs, count);
-    text_printf(&text, SHARED_BEGIN "#define K_BYTES %d\n#define K_F64 %d\n", widest(plan),
+    text_printf(&text, SHARED_BEGIN "#define K_BYTES %d\n#define K_F64 %d\n", emit_c_bytes(plan),
                 plan->compute == DT_F64);
     emit_prelude(&text, C, text_string(&code));
     text_add(&text, text_string(&code));

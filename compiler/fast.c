@@ -215,8 +215,7 @@ static Ir *apply_rules(Arena *arena, const Ir *ir, FastDone *done) {
     ir_count_uses(ir, uses);
     for (Value v = 1; v < ir->nodes.count; v++) {
         Fast f = {.ir = to, .node = *ir_node(ir, v), .done = done};
-        for (uint32_t i = 0; i < f.node.count && i < 2; i++)
-            f.sole[i] = uses[f.node.arg[i]] == 1;
+        for (uint32_t i = 0; i < f.node.count && i < 2; i++) f.sole[i] = uses[f.node.arg[i]] == 1;
         for (uint32_t i = 0; i < f.node.count; i++) f.node.arg[i] = map[f.node.arg[i]];
         map[v] = fast_node(&f);
         if (!map[v]) map[v] = ir_finish(to, f.node);

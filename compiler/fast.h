@@ -19,15 +19,15 @@
 #include "compiler/ir.h"
 
 /* FAST_RULES(RULE): what was done, of one and of several. */
-#define FAST_RULES(RULE)                                                                       \
-    RULE(FMA, "product contracted to fma", "products contracted to fma")                       \
-    RULE(DIVISION, "division turned into a multiplication",                                    \
-         "divisions turned into multiplications")                                              \
-    RULE(FACTOR, "factor taken out of a sum", "factors taken out of sums")                     \
-    RULE(CONSTANT, "constant joined with another", "constants joined with others")             \
+#define FAST_RULES(RULE)                                                                          \
+    RULE(FMA, "product contracted to fma", "products contracted to fma")                          \
+    RULE(DIVISION, "division turned into a multiplication",                                       \
+         "divisions turned into multiplications")                                                 \
+    RULE(FACTOR, "factor taken out of a sum", "factors taken out of sums")                        \
+    RULE(CONSTANT, "constant joined with another", "constants joined with others")                \
     RULE(SMALL, "broadcast term added to another first", "broadcast terms added to others first") \
-    RULE(SUM, "sum balanced", "sums balanced")                                                 \
-    RULE(MINUS, "minus sign taken into a sum", "minus signs taken into sums")                  \
+    RULE(SUM, "sum balanced", "sums balanced")                                                    \
+    RULE(MINUS, "minus sign taken into a sum", "minus signs taken into sums")                     \
     RULE(ZERO, "addition of zero dropped", "additions of zero dropped")
 
 typedef enum FastRule {

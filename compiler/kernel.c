@@ -41,9 +41,10 @@ const Library *library_open(Arena *arena, const char *language, const Registry *
 
 static void add_generated(Arena *arena, Kernels *kernels, const Library *library, const Ir *ir) {
     Group group = group_find(ir);
-    if (group.kind != GROUP_ELEMENTWISE) return;
+    bool rows = group.kind == GROUP_ROWS && strcmp(library->language, "c") == 0;
+    if (group.kind != GROUP_ELEMENTWISE && !rows) return;
     const Plan *p = plan(arena, ir, &group);
-    Kernel kernel = {"generated", emit(arena, library->language, p), p, NULL};
+    Kernel kernel = {rows ? "rows" : "generated", emit(arena, library->language, p), p, NULL};
     array_push(arena, &kernels->list, kernel);
 }
 

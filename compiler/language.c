@@ -107,9 +107,9 @@ void emit_offset(Text *out, const Plan *plan, const Access *access, const char *
         if (access->stride[axis] != 0)
             add_term(out, begin, arena_printf(scratch, "i%u", axis),
                      plan_stride_name(scratch, access, axis));
-    if (plan_stride_given(plan, access, inner))
+    if (column && plan_stride_given(plan, access, inner))
         add_term(out, begin, column, plan_stride_name(scratch, access, inner));
-    else if (access->stride[inner] != 0)
+    else if (column && access->stride[inner] != 0)
         add_term(out, begin, column, NULL);
     if (out->length == begin) text_add(out, "0");
     arena_close(scratch);

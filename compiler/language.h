@@ -55,7 +55,7 @@ const char *language_total(const Plan *plan);
 /* Stores lie along the linear index: a kernel may walk it and look up where the loads lie. */
 bool language_linear(const Plan *plan);
 /* Where the array's element (row, column) lies: "row * kf_cols + column", "i0 * kf_in_x_s0 +
- * column". */
+ * column". Without a column: of the row. */
 void emit_offset(Text *out, const Plan *plan, const Access *access, const char *row,
                  const char *column);
 

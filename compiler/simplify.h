@@ -9,5 +9,7 @@
 
 /* `inline_calls`: IR_CALL nodes are replaced by their bodies. */
 Ir *simplify(Arena *arena, const Ir *ir, bool inline_calls);
+/* The value holds nothing that rounding to its own type would take away. */
+bool simplify_is_rounded(const Ir *ir, Value value);
 
 #endif

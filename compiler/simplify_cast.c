@@ -2,6 +2,7 @@
  * type's numbers is not rounded to it again. */
 #include <math.h>
 
+#include "compiler/simplify.h"
 #include "compiler/simplifying.h"
 
 /* All values of `inner` are values of `outer`. */
@@ -40,6 +41,10 @@ static bool is_among(const Ir *ir, Value value, DType type, int deep) {
 
 static bool is_rounded(const Ir *ir, Value value, DType type) {
     return is_among(ir, value, type, 0);
+}
+
+bool simplify_is_rounded(const Ir *ir, Value value) {
+    return is_rounded(ir, value, ir_dtype(ir, value));
 }
 
 /* A cast to the integer type makes of the number its lowest, or highest. */

@@ -331,6 +331,8 @@ void report_json(Text *out, const Report *r) {
     json_each(out, "winner", r->winner, json_knobs);
     json_each(out, "kernel", r->winner, json_kernel);
     json_text(out, "rivals", r->rivals);
+    json_whole(out, "kernels", r->kernels);
+    json_text(out, "partition", r->partition);
     json_real(out, "time_us", r->time * 1e6);
     json_real(out, "spread_us", r->spread * 1e6);
     json_real(out, "gbps", (double)r->bytes / r->time / 1e9);

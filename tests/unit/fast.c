@@ -46,13 +46,15 @@ static const Case rules[] = {
     {"x / 3", "4", "x * 0x1.5555555555555p-2", "1 division turned into a multiplication"},
     {"x / b", "4x4 b=4", "x * (1 / b)", "1 division turned into a multiplication"},
     {"x / sum(x)", "4x4", "x * (1 / sum(x))", "1 division turned into a multiplication"},
-    {"param p = 3; x / p", "4", "param p = 3; x * (1 / p)", "1 division turned into a multiplication"},
+    {"param p = 3; x / p", "4", "param p = 3; x * (1 / p)",
+     "1 division turned into a multiplication"},
     {"x / 3 / 5", "4", "x * 0x1.1111120000000p-4",
      "2 divisions turned into multiplications, 1 constant joined with another"},
     {"3 * (x * 5)", "4", "x * 15", "1 constant joined with another"},
     {"x + 3 + 5", "4", "x + 8", "1 constant joined with another"},
     {"x + b + c", "4x4 b=4 c=4", "x + (b + c)", "1 broadcast term added to another first"},
-    {"b + (x + 3)", "4x4 b=4x1", "r = b; return x + (3 + r)", "1 broadcast term added to another first"},
+    {"b + (x + 3)", "4x4 b=4x1", "r = b; return x + (3 + r)",
+     "1 broadcast term added to another first"},
     {"x * 3 + 5 * x", "4", "x * 8", "1 factor taken out of a sum"},
     {"a = x; return -(a - y)", "4", "a = x; b = y; return b - a", "1 minus sign taken into a sum"},
     {"-(x + 3)", "4", "-3 - x", "1 minus sign taken into a sum"},
@@ -75,10 +77,24 @@ static void rules_apply(void **state) {
 static void the_rest_stays(void **state) {
     (void)state;
     static const char *const texts[] = {
-        "(x - 3) - 5",   "(x + 3) - 3",  "x - y - z - w",     "x / y",     "exp(x) * exp(y)",
-        "x * 1e30 * 1e30", "x * 1e-30 * 1e-30", "x * y * z * w", "x / 1e-40", "sqrt(x) * sqrt(x)",
-        "x / exp(y)",    "x + 3 + -5",   "x - x",             "x * 0",     "x < y ? x / y : y",
-        "pow(x, 0.5)",   "i8(x) + i8(y) + 1 + 2", "x - (x - 3)",
+        "(x - 3) - 5",
+        "(x + 3) - 3",
+        "x - y - z - w",
+        "x / y",
+        "exp(x) * exp(y)",
+        "x * 1e30 * 1e30",
+        "x * 1e-30 * 1e-30",
+        "x * y * z * w",
+        "x / 1e-40",
+        "sqrt(x) * sqrt(x)",
+        "x / exp(y)",
+        "x + 3 + -5",
+        "x - x",
+        "x * 0",
+        "x < y ? x / y : y",
+        "pow(x, 0.5)",
+        "i8(x) + i8(y) + 1 + 2",
+        "x - (x - 3)",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         Program program = program_open(texts[i], "4");
@@ -108,9 +124,9 @@ static double ordinary(uint32_t *seed) {
 
 /* Nothing near the ends of the range: fast.h says what becomes of that. */
 static double special(uint32_t *seed) {
-    static const double numbers[] = {0,   -0.0,     (double)INFINITY, -(double)INFINITY, (double)NAN,
-                                     1,   -1,       2.5,              -1e-3,             65504,
-                                     1e4, -0x1p-30};
+    static const double numbers[] = {
+        0,     -0.0, (double)INFINITY, -(double)INFINITY, (double)NAN, 1, -1, 2.5, -1e-3,
+        65504, 1e4,  -0x1p-30};
     *seed = *seed * 1664525u + 1013904223u;
     return numbers[(*seed >> 8) % 12];
 }
@@ -159,7 +175,8 @@ static double distance(const char *text, const Ir *simple, const Ir *quick, Fill
     for (uint32_t o = 0; o < simple->outputs.count; o++) {
         const double *a = values(simple, o, &data, arena), *b = values(quick, o, &data, arena);
         for (int64_t k = 0; k < type_count(&simple->outputs.data[o].type); k++) {
-            if (!same_class(a[k], b[k])) fail_msg("%s: [%d] %a becomes %a", text, (int)k, a[k], b[k]);
+            if (!same_class(a[k], b[k]))
+                fail_msg("%s: [%d] %a becomes %a", text, (int)k, a[k], b[k]);
             double size = fabs(a[k]) > 1 ? fabs(a[k]) : 1;
             if (next == ordinary && isfinite(a[k]) && fabs(a[k] - b[k]) / size > most)
                 most = fabs(a[k] - b[k]) / size;
@@ -208,7 +225,8 @@ static void look_at_call(Arena *arena, const char *name, int arity, Seen *seen) 
     for (size_t f = 0; f < sizeof forms / sizeof *forms; f++)
         for (int a = 0; a < (arity > 1 ? 2 : 1); a++)
             look(arena_printf(arena, forms[f], name, lists[arity]),
-                 arena_printf(arena, "64x16 x=64x16 r=16 c=64x1 %s", a ? smaller[arity] : ""), seen);
+                 arena_printf(arena, "64x16 x=64x16 r=16 c=64x1 %s", a ? smaller[arity] : ""),
+                 seen);
 }
 
 static void every_function_stays_near(void **state) {
@@ -231,8 +249,10 @@ static void programs_stay_near(void **state) {
         "s = max(abs(x)) / 127; return clamp(round(x / s), -127, 127) * s, s",
         "x / sqrt(sum(x * x) + 1e-6) * y",
         "(x - y) / sqrt(abs(z) + 1e-5) * y + z",
-        "m = 0.9 * x + 0.1 * y; v = 0.99 * abs(z) + 0.01 * y * y; return x - 0.001 * m / (sqrt(v) + 1e-8)",
-        "s = abs(x); d = (log(s / 3) + (0.05 + 0.5 * y * y) * 2) / (abs(y) * sqrt(2)); return s * d - z",
+        "m = 0.9 * x + 0.1 * y; v = 0.99 * abs(z) + 0.01 * y * y; return x - 0.001 * m / (sqrt(v) "
+        "+ 1e-8)",
+        "s = abs(x); d = (log(s / 3) + (0.05 + 0.5 * y * y) * 2) / (abs(y) * sqrt(2)); return s * "
+        "d - z",
         "x * y - z * x + y * z + x + y + z + 1 + 2",
         "log(sum(exp(x - max(x)))) + max(x) - y / 7",
         "((x + 1) * y + 2) * z + 3",
