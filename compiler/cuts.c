@@ -210,3 +210,62 @@ bool *cuts_broadcast(Arena *arena, const Ir *ir) {
     }
     return cut;
 }
+
+/* --- the middle of a long chain */
+
+/* Fewer operations fit any kernel's registers. */
+enum { LONG = 24 };
+
+static bool is_operation(const IrNode *node) {
+    return is_elementwise(node) && node->type.dtype != DT_WEAK && node->type.rank > 0;
+}
+
+/* By Value: the last operation that reads it; 0: none does. */
+static Value *last_readers(Arena *arena, const Ir *ir) {
+    Value *last = arena_array(arena, Value, ir->nodes.count);
+    for (Value v = 1; v < ir->nodes.count; v++)
+        for (uint32_t i = 0; i < ir_node(ir, v)->count; i++) last[ir_node(ir, v)->arg[i]] = v;
+    return last;
+}
+
+/* Computed values that are there at `at` and read behind it. */
+static uint32_t count_passing(const Ir *ir, const Value *last, Value at) {
+    uint32_t count = 0;
+    for (Value v = 1; v <= at; v++) count += is_operation(ir_node(ir, v)) && last[v] > at;
+    return count;
+}
+
+static uint32_t count_operations(const Ir *ir) {
+    uint32_t count = 0;
+    for (Value v = 1; v < ir->nodes.count; v++) {
+        const IrNode *node = ir_node(ir, v);
+        if (node->op == IR_MATMUL || ir_is_reduction(node)) return 0;
+        count += is_operation(node);
+    }
+    return count;
+}
+
+/* In the middle third of the operations. */
+static Value find_middle(const Ir *ir, const Value *last, uint32_t operations) {
+    uint32_t done = 0, least = UINT32_MAX;
+    Value middle = 0;
+    for (Value v = 1; v < ir->nodes.count; v++) {
+        done += is_operation(ir_node(ir, v));
+        if (3 * done < operations || 3 * done > 2 * operations) continue;
+        uint32_t passing = count_passing(ir, last, v);
+        if (passing == 0 || passing >= least) continue;
+        least = passing;
+        middle = v;
+    }
+    return middle;
+}
+
+bool *cuts_halves(Arena *arena, const Ir *ir) {
+    bool *cut = arena_array(arena, bool, ir->nodes.count);
+    const Value *last = last_readers(arena, ir);
+    uint32_t operations = count_operations(ir);
+    if (operations < LONG) return cut;
+    Value middle = find_middle(ir, last, operations);
+    for (Value v = 1; v <= middle; v++) cut[v] = is_operation(ir_node(ir, v)) && last[v] > middle;
+    return cut;
+}

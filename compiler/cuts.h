@@ -13,5 +13,8 @@ bool *cuts_barriers(Arena *arena, const Ir *ir);
 /* And work on small arrays that a larger one's kernel would do again and again: what takes more than
  * a few operations, behind one eighth of the elements at most. All false: there is none. */
 bool *cuts_broadcast(Arena *arena, const Ir *ir);
+/* What passes the middle of a long elementwise program, where the least does: a kernel of all of it
+ * may need more registers than it saves traffic. All false: the program is short, or gathers. */
+bool *cuts_halves(Arena *arena, const Ir *ir);
 
 #endif

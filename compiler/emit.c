@@ -26,16 +26,6 @@ const char *language_storage(const EmitLanguage *language, DType type) {
 
 /* --- operands */
 
-/* The double whose shortest decimal text is that of the float. */
-static double shorten(float value) {
-    char text[32];
-    for (int digits = 1; digits <= 9; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, (double)value);
-        if (strtof(text, NULL) == value) break;
-    }
-    return strtod(text, NULL);
-}
-
 /* Reads back as exactly `value`; never a double literal in an f32 kernel. */
 static void print_real(Text *out, DType compute, double value) {
     if (isnan(value))
@@ -44,7 +34,7 @@ static void print_real(Text *out, DType compute, double value) {
         text_add(out, value < 0 ? "-K_INF" : "K_INF");
     if (!isfinite(value)) return;
     size_t begin = out->length;
-    number_print(out, compute == DT_F32 ? shorten((float)value) : value);
+    number_print(out, dtype_shorten(compute, value));
     if (!strpbrk(out->data + begin, ".e")) text_add(out, ".0");
     if (compute == DT_F32) text_add(out, "f");
 }

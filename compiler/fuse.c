@@ -23,7 +23,7 @@ typedef struct Fuser {
     const Library *library;
     const Ir *ir;
     Cuts cuts;
-    bool rejoin; /* a root may share the kernel of what it reads: that is then not read */
+    bool *apart; /* by Value: where it is kept, no kernel that reads it computes it as well */
     ARRAY(Bunch) bunches;
     uint32_t *owner; /* by Value: the bunch of a kept value */
     Uncovered *uncovered;
@@ -102,10 +102,16 @@ static bool is_one_kernel(const Fuser *f, const Roots *roots, bool product) {
            (product && kernels_find(f->arena, f->library, step.ir).list.count > 0);
 }
 
+static bool reads_apart(const Fuser *f, const bool *cone, uint32_t index) {
+    for (Value v = 1; v < f->ir->nodes.count; v++)
+        if (cone[v] && f->apart[v] && f->cuts.kept[v] && f->owner[v] == index) return true;
+    return false;
+}
+
 /* Whether `bunch`, of number `index`, may take `root` in, which takes `cone` and waits for `after`. */
 static bool takes(const Fuser *f, uint32_t index, Root root, const bool *cone, const bool *after) {
     const Bunch *bunch = &f->bunches.data[index];
-    if (after[index] && !f->rejoin) return false;
+    if (reads_apart(f, cone, index)) return false;
     for (uint32_t i = 0; i < f->bunches.count; i++)
         if (i != index && after[i] && f->bunches.data[i].after[index]) return false;
     Roots roots = with(f->arena, &bunch->roots, root);
@@ -165,7 +171,7 @@ static bool keep_shared(Fuser *f) {
 /* What is kept for nobody is not kept: one kernel computes it and all that reads it. */
 static bool drop_unread(Fuser *f) {
     for (Value v = 1; v < f->ir->nodes.count; v++) {
-        bool read = !f->cuts.kept[v];
+        bool read = !f->cuts.kept[v] || f->apart[v];
         for (uint32_t i = 0; i < f->bunches.count && !read; i++)
             read = i != f->owner[v] && f->bunches.data[i].cone[v];
         if (read) continue;
@@ -189,8 +195,7 @@ static bool keep_more(Fuser *f, const Bunch *bunch) {
             if (!bunch->cone[v] || !gathers(node)) continue;
             Value keep = operands ? node->arg[0] : v;
             if (!is_computed(ir_node(f->ir, keep)) || f->cuts.kept[keep]) continue;
-            f->rejoin = false; /* it is to be read, not computed there again */
-            return f->cuts.kept[keep] = true;
+            return f->apart[keep] = f->cuts.kept[keep] = true;
         }
     return false;
 }
@@ -346,12 +351,12 @@ static const Chain *make_chain(Fuser *f, const char *name) {
 
 /* The chain of `kept`, cut further where no kernel covers a part; NULL: no cut helps. */
 static const Chain *try_cuts(Arena *arena, const Library *library, const Ir *ir, bool *kept,
-                             const char *name, bool rejoin, Uncovered *uncovered) {
+                             bool *apart, const char *name, Uncovered *uncovered) {
     Fuser f = {.arena = arena,
                .library = library,
                .ir = ir,
                .cuts = {kept, arena_array(arena, Ref, ir->nodes.count)},
-               .rejoin = rejoin,
+               .apart = apart,
                .uncovered = uncovered};
     bool retry = true;
     while (retry) {
@@ -375,29 +380,27 @@ static void add_chain(Arena *arena, Chains *chains, const Chain *chain) {
     if (chain) array_push(arena, &chains->list, chain);
 }
 
-static bool *both(Arena *arena, const Ir *ir, const bool *a, const bool *b, bool *more) {
-    bool *all = arena_array(arena, bool, ir->nodes.count);
+/* One more way, where it keeps something that is not kept anyhow. */
+static void add_way(Arena *arena, const Library *library, const Ir *ir, bool *more,
+                    const char *name, Chains *chains) {
+    bool *kept = cuts_needed(arena, ir), any = false;
+    Uncovered ignored;
     for (Value v = 1; v < ir->nodes.count; v++) {
-        *more |= b[v] && !a[v];
-        all[v] = a[v] || b[v];
+        any |= more[v] && !kept[v];
+        kept[v] |= more[v];
     }
-    return all;
+    if (any) add_chain(arena, chains, try_cuts(arena, library, ir, kept, more, name, &ignored));
 }
 
 Chains fuse(Arena *arena, const Library *library, const Ir *ir, Uncovered *uncovered) {
     Chains chains = {0};
-    Uncovered ignored;
-    bool any = false;
+    bool *none = arena_array(arena, bool, ir->nodes.count);
     const Chain *first =
-        try_cuts(arena, library, ir, cuts_needed(arena, ir), "fewest kernels", true, uncovered);
+        try_cuts(arena, library, ir, cuts_needed(arena, ir), none, "fewest kernels", uncovered);
     if (!first) return chains;
     array_push(arena, &chains.list, first);
-    add_chain(arena, &chains,
-              try_cuts(arena, library, ir, cuts_barriers(arena, ir), "a kernel for each reduction",
-                       false, &ignored));
-    bool *kept = both(arena, ir, cuts_needed(arena, ir), cuts_broadcast(arena, ir), &any);
-    if (any)
-        add_chain(arena, &chains,
-                  try_cuts(arena, library, ir, kept, "work on small arrays apart", true, &ignored));
+    add_way(arena, library, ir, cuts_barriers(arena, ir), "a kernel for each reduction", &chains);
+    add_way(arena, library, ir, cuts_broadcast(arena, ir), "work on small arrays apart", &chains);
+    add_way(arena, library, ir, cuts_halves(arena, ir), "two kernels for a long one", &chains);
     return chains;
 }
