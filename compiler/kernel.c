@@ -41,7 +41,7 @@ const Library *library_open(Arena *arena, const char *language, const Registry *
 
 static void add_generated(Arena *arena, Kernels *kernels, const Library *library, const Ir *ir) {
     Group group = group_find(ir);
-    bool rows = group.kind == GROUP_ROWS && strcmp(library->language, "c") == 0;
+    bool rows = group.kind == GROUP_ROWS;
     if (group.kind != GROUP_ELEMENTWISE && !rows) return;
     const Plan *p = plan(arena, ir, &group);
     Kernel kernel = {rows ? "rows" : "generated", emit(arena, library->language, p), p, NULL};
