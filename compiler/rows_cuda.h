@@ -58,6 +58,8 @@ bool rows_cuda_offers(const RowsCuda *split, const RowsCuda *online);
  * EARLY 1 reads columns ahead, GRID blocks a multiprocessor (0: one a row). Returns their number. */
 uint32_t rows_cuda_knobs(const RowsCuda *split, const RowsCuda *online,
                          KnobText knobs[ROWS_CUDA_KNOBS]);
+/* 32-bit registers that an element takes where the row stays in them. */
+uint32_t rows_cuda_words(const RowsCuda *split);
 /* There is a knob PEEL. */
 bool rows_cuda_peels(const RowsCuda *facts);
 /* The lines "//! require", "//! prefer" and "//! launch". */

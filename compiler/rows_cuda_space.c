@@ -70,6 +70,12 @@ static uint32_t held_words(const RowsCuda *facts) {
     return words;
 }
 
+uint32_t rows_cuda_words(const RowsCuda *split) {
+    uint32_t bytes, words, column;
+    element_sizes(split->plan, &bytes, &words, &column);
+    return words + held_words(split);
+}
+
 /* --- knobs */
 
 static KnobText vec_knob(const RowsCuda *facts) {
@@ -227,7 +233,7 @@ void rows_cuda_rules(Text *out, const RowsCuda *facts, const RowsCuda *online) {
     Arena *scratch = arena_open();
     uint32_t bytes, words, column;
     element_sizes(facts->plan, &bytes, &words, &column);
-    words += held_words(facts);
+    words = rows_cuda_words(facts);
     print_legal(out, facts, bytes, words, scratch);
     print_sensible(out, facts, bytes, words, column, scratch);
     print_online(out, facts, online);
