@@ -12,6 +12,7 @@ typedef struct RowsC {
     Text *out;
     Arena *scratch;
     Parameters parameters;
+    bool copied; /* steps are, into the loops that call them */
 } RowsC;
 
 static inline const IrNode *rows_c_node(const RowsC *e, Value value) {
@@ -24,6 +25,10 @@ static inline bool rows_c_uniform(const RowsC *e, Value value) {
 /* Not of one value a row. */
 static inline bool rows_c_full(const RowsC *e, const Access *access) {
     return !plan_is_reduced(e->plan, access);
+}
+/* The text where values are kept, else "". */
+static inline const char *rows_c_kept(const RowsC *e, const char *text) {
+    return e->sweeps->kept.count ? text : "";
 }
 const char *rows_c_type(const RowsC *e, Value value);
 /* The array that the value is an element of, or NULL. */
