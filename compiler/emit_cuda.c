@@ -5,6 +5,7 @@
  * whatever a row's length. */
 #include <string.h>
 
+#include "compiler/cuda_code.h"
 #include "compiler/cuda_space.h"
 #include "compiler/emit.h"
 
@@ -27,65 +28,23 @@ typedef struct Emitter {
     int64_t vec; /* largest VEC */
 } Emitter;
 
-static const char *storage(const Access *access) {
-    return language_storage(CUDA, access->dtype);
-}
-
-/* --- lists */
-
-/* The entry's parameters take sizes as they come, the functions below it in the index type. */
 static void print_parameters(const Emitter *e, const char *whole) {
-    for (uint32_t i = 0; i < access_count(e->plan); i++) {
-        const Access *access = access_at(e->plan, i);
-        emit_next(e->out, i, "%s%s *%s%s", access_is_store(e->plan, i) ? "" : "const ",
-                  storage(access), access->alias ? "" : "__restrict__ ", access->name);
-    }
-    for (uint32_t i = 0; i < e->parameters.list.count; i++) {
-        const Parameter *parameter = &e->parameters.list.data[i];
-        size_t length = strlen(parameter->name);
-        bool inverse = length > 4 && strcmp(parameter->name + length - 4, "_div") == 0;
-        bool size = strncmp(parameter->name, "kf_", 3) == 0 && !inverse;
-        emit_next(e->out, 1, "const %s %s", size ? whole : dtype_info(parameter->dtype)->cuda,
-                  parameter->name);
-    }
+    cuda_parameters(e->out, e->plan, &e->parameters, whole);
 }
 
 static void print_arguments(const Emitter *e) {
-    for (uint32_t i = 0; i < access_count(e->plan); i++)
-        emit_next(e->out, i, "%s", access_at(e->plan, i)->name);
-    for (uint32_t i = 0; i < e->parameters.list.count; i++)
-        emit_next(e->out, 1, "%s", e->parameters.list.data[i].name);
+    cuda_arguments(e->out, e->plan, &e->parameters);
 }
 
 /* --- one element */
-
-static void print_get(const Emitter *e, const Access *access) {
-    const char *type = language_type(CUDA, e->plan, value_kind(access->dtype));
-    text_printf(e->out, "    const %s t%u = ", type, access->value);
-    if (access->dtype == DT_F16)
-        text_printf(e->out, "k_from_f16(%s);\n", access->name);
-    else if (access->dtype == DT_BF16)
-        text_printf(e->out, "k_from_bf16(%s);\n", access->name);
-    else
-        text_printf(e->out, "%s%s;\n", access->name, access->dtype == DT_BOOL ? " != 0" : "");
-}
-
-static void print_put(const Emitter *e, const Access *access) {
-    const char *helper = access->dtype == DT_F16    ? "k_to_f16("
-                         : access->dtype == DT_BF16 ? "k_to_bf16("
-                                                    : "";
-    text_printf(e->out, "    %s = %s", access->name, helper);
-    emit_operand(e->out, e->plan, CUDA, access->value, false);
-    text_add(e->out, *helper ? ");\n" : ";\n");
-}
 
 static void print_element(const Emitter *e) {
     text_add(e->out, "// One element.\nK_INLINE void k_element(");
     for (uint32_t i = 0; i < access_count(e->plan); i++) {
         const Access *access = access_at(e->plan, i);
         bool store = access_is_store(e->plan, i);
-        emit_next(e->out, i, "%s%s %s%s", store ? "" : "const ", storage(access), store ? "&" : "",
-                  access->name);
+        emit_next(e->out, i, "%s%s %s%s", store ? "" : "const ", cuda_storage(access),
+                  store ? "&" : "", access->name);
     }
     for (uint32_t i = 0; i < e->parameters.list.count; i++) {
         const Parameter *parameter = &e->parameters.list.data[i];
@@ -94,9 +53,15 @@ static void print_element(const Emitter *e) {
                       parameter->name);
     }
     text_add(e->out, ") {\n");
-    for (uint32_t i = 0; i < e->plan->loads.count; i++) print_get(e, &e->plan->loads.data[i]);
+    for (uint32_t i = 0; i < e->plan->loads.count; i++) {
+        const Access *access = &e->plan->loads.data[i];
+        cuda_get(e->out, e->plan, access, access->name, 4);
+    }
     emit_body(e->out, e->plan, CUDA, 4);
-    for (uint32_t i = 0; i < e->plan->stores.count; i++) print_put(e, &e->plan->stores.data[i]);
+    for (uint32_t i = 0; i < e->plan->stores.count; i++) {
+        const Access *access = &e->plan->stores.data[i];
+        cuda_put(e->out, e->plan, access, access->name, 4);
+    }
     text_add(e->out, "}\n");
 }
 
@@ -170,7 +135,7 @@ static Reach reach_in_line(const Plan *plan, const Access *access) {
 typedef Reach ReachOf(const Plan *plan, const Access *access);
 
 static void print_pack(const Emitter *e, const Access *access, const char *suffix, int indent) {
-    text_printf(e->out, "%*sk_pack<%s, __VEC__> %s_v%s;\n", indent, "", storage(access),
+    text_printf(e->out, "%*sk_pack<%s, __VEC__> %s_v%s;\n", indent, "", cuda_storage(access),
                 access->name, suffix);
 }
 
@@ -180,12 +145,12 @@ static void print_once(const Emitter *e, ReachOf *reach_of, int indent) {
         const Access *access = &e->plan->loads.data[i];
         Reach reach = reach_of(e->plan, access);
         if (reach == REACH_SCALAR)
-            text_printf(e->out, "%*sconst %s %s_v = %s[0];\n", indent, "", storage(access),
+            text_printf(e->out, "%*sconst %s %s_v = %s[0];\n", indent, "", cuda_storage(access),
                         access->name, access->name);
         else if (reach == REACH_FIXED)
             text_printf(e->out,
                         "%*sconst k_pack<%s, __VEC__> %s_v = k_load<__VEC__>(%s + column);\n",
-                        indent, "", storage(access), access->name, access->name);
+                        indent, "", cuda_storage(access), access->name, access->name);
     }
 }
 
@@ -197,7 +162,7 @@ static void print_flight(const Emitter *e, ReachOf *reach_of, int indent) {
         if (reach == REACH_VECTOR || reach == REACH_EACH)
             print_pack(e, access, "[__UNROLL__]", indent);
         else if (reach == REACH_ROW)
-            text_printf(e->out, "%*s%s %s_v[__UNROLL__];\n", indent, "", storage(access),
+            text_printf(e->out, "%*s%s %s_v[__UNROLL__];\n", indent, "", cuda_storage(access),
                         access->name);
     }
 }
@@ -470,13 +435,6 @@ static void print_code(const Emitter *e) {
     if (e->vec > 1) print_twin(e);
 }
 
-static void print_types(const Emitter *e) {
-    text_printf(e->out, SHARED_BEGIN "#define K_F64 %d\n#define K_INDEX64 %d\n",
-                e->plan->compute == DT_F64, e->plan->index64);
-    text_printf(e->out, "typedef %s k_index; // reaches every byte of every array\n",
-                e->plan->index64 ? "long long" : "int");
-}
-
 const Template *emit_cuda(Arena *arena, const Plan *plan) {
     KnobText knobs[5];
     Text text = {0}, code = {0};
@@ -490,7 +448,7 @@ const Template *emit_cuda(Arena *arena, const Plan *plan) {
     emit_head(&text, CUDA, plan, knobs, count);
     cuda_rules(&text, plan, e.vec > 1);
     emit_defaults(&text, plan, knobs, count);
-    print_types(&e);
+    cuda_types(&text, plan);
     emit_prelude(&text, CUDA, text_string(&code));
     text_add(&text, text_string(&code));
     const Template *template = emit_finish(arena, plan->name, CUDA->name, &text);

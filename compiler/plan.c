@@ -395,6 +395,18 @@ static int64_t rows_of(const Plan *plan) {
     return rows;
 }
 
+/* A reduction's three axes: what is kept outside, reduced, kept inside. */
+static void bind_sections(Arena *arena, BindingList *out, const Plan *plan) {
+    int64_t outer = 1, depth = 1, inner = 1;
+    for (uint32_t axis = 0; axis < plan->rank; axis++) {
+        bool reduced = plan->reduced >> axis & 1;
+        *(reduced ? &depth : plan->reduced >> axis ? &outer : &inner) *= plan->extent[axis];
+    }
+    bind_extent(arena, out, "kf_outer", outer);
+    bind_extent(arena, out, "kf_depth", depth);
+    bind_extent(arena, out, "kf_inner", inner);
+}
+
 static void bind(Arena *arena, Plan *plan) {
     BindingList out = {0};
     int64_t cols = plan->extent[plan->rank - 1];
@@ -407,6 +419,7 @@ static void bind(Arena *arena, Plan *plan) {
         bind_extent(arena, &out, arena_printf(arena, "kf_e%u", axis), plan->extent[axis]);
     for (uint32_t i = 0; i < access_count(plan); i++)
         bind_strides(arena, &out, plan, access_at(plan, i));
+    if (plan->reduced) bind_sections(arena, &out, plan);
     plan->bindings = (Bindings){out.list.data, out.list.count};
 }
 

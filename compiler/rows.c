@@ -22,7 +22,7 @@ static bool needs_nothing(const Plan *plan, Value value) {
 
 /* --- pass and uniformity of every value */
 
-static void place(const Plan *plan, uint32_t *pass, bool *uniform, Value value) {
+static void place(const Plan *plan, bool split, uint32_t *pass, bool *uniform, Value value) {
     const IrNode *node = ir_node(plan->ir, value);
     const Access *access;
     uniform[value] = true;
@@ -38,6 +38,7 @@ static void place(const Plan *plan, uint32_t *pass, bool *uniform, Value value) 
         uniform[value] &= uniform[arg];
     }
     if (ir_is_reduction(node)) uniform[value] = true;
+    if (node->op == IR_VAR) pass[value] += split;
 }
 
 static bool stores_elements(const Plan *plan) {
@@ -46,12 +47,13 @@ static bool stores_elements(const Plan *plan) {
     return false;
 }
 
-const Rows *rows_find(Arena *arena, const Plan *plan) {
+static const Rows *find(Arena *arena, const Plan *plan, bool split) {
     Rows *rows = arena_new(arena, Rows);
     uint32_t *pass = arena_array(arena, uint32_t, plan->ir->nodes.count);
     bool *uniform = arena_array(arena, bool, plan->ir->nodes.count);
-    for (Value v = 1; v < plan->ir->nodes.count; v++) place(plan, pass, uniform, v);
-    *rows = (Rows){.stores = stores_elements(plan), .pass = pass, .uniform = uniform};
+    for (Value v = 1; v < plan->ir->nodes.count; v++) place(plan, split, pass, uniform, v);
+    *rows =
+        (Rows){.stores = stores_elements(plan), .split = split, .pass = pass, .uniform = uniform};
     for (uint32_t i = 0; i < plan->body.count; i++) {
         Value v = plan->body.data[i];
         if (ir_is_reduction(ir_node(plan->ir, v)) && pass[v] >= rows->passes)
@@ -59,6 +61,14 @@ const Rows *rows_find(Arena *arena, const Plan *plan) {
     }
     rows->passes += rows->stores;
     return rows;
+}
+
+const Rows *rows_find(Arena *arena, const Plan *plan) {
+    return find(arena, plan, false);
+}
+
+const Rows *rows_split(Arena *arena, const Plan *plan) {
+    return find(arena, plan, true);
 }
 
 /* --- by pass */
@@ -87,11 +97,19 @@ Values rows_uniform(Arena *arena, const Rows *rows, const Plan *plan, uint32_t p
     return finish(&found);
 }
 
-static void mark_roots(Arena *scratch, const Rows *rows, const Plan *plan, uint32_t pass,
-                       bool *needed) {
-    Values reductions = rows_reductions(scratch, rows, plan, pass);
-    for (uint32_t i = 0; i < reductions.count; i++)
-        needed[ir_node(plan->ir, reductions.at[i])->arg[0]] = true;
+/* The first pass of a split variance reads its operand as well. */
+static bool reads_operand(const Rows *rows, const Plan *plan, Value v, uint32_t pass) {
+    const IrNode *node = ir_node(plan->ir, v);
+    return rows->pass[v] == pass ||
+           (rows->split && node->op == IR_VAR && rows->pass[v] == pass + 1);
+}
+
+static void mark_roots(const Rows *rows, const Plan *plan, uint32_t pass, bool *needed) {
+    for (uint32_t i = 0; i < plan->body.count; i++) {
+        Value v = plan->body.data[i];
+        if (ir_is_reduction(ir_node(plan->ir, v)) && reads_operand(rows, plan, v, pass))
+            needed[ir_node(plan->ir, v)->arg[0]] = true;
+    }
     if (!rows->stores || pass + 1 != rows->passes) return;
     for (uint32_t i = 0; i < plan->stores.count; i++)
         if (!plan_is_reduced(plan, &plan->stores.data[i]))
@@ -99,15 +117,20 @@ static void mark_roots(Arena *scratch, const Rows *rows, const Plan *plan, uint3
 }
 
 Values rows_elements(Arena *arena, const Rows *rows, const Plan *plan, uint32_t pass) {
+    return rows_elements_from(arena, rows, plan, pass, NULL);
+}
+
+Values rows_elements_from(Arena *arena, const Rows *rows, const Plan *plan, uint32_t pass,
+                          const bool *there) {
     Arena *scratch = arena_open();
     bool *needed = arena_array(scratch, bool, plan->ir->nodes.count);
     ValueList found = {0};
     const Access *access;
-    mark_roots(scratch, rows, plan, pass, needed);
+    mark_roots(rows, plan, pass, needed);
     for (Value v = plan->ir->nodes.count; v-- > 1;) {
         const IrNode *node = ir_node(plan->ir, v);
         needed[v] &= !rows->uniform[v];
-        if (!needed[v] || is_load(plan, v, &access)) continue;
+        if (!needed[v] || is_load(plan, v, &access) || (there && there[v])) continue;
         for (uint32_t i = 0; i < node->count; i++) needed[node->arg[i]] = true;
     }
     for (Value v = 1; v < plan->ir->nodes.count; v++)
