@@ -40,9 +40,9 @@ static void print_finish(const RowsC *e) {
     print_stores_aligned(e);
     text_add(e->out, ";\n");
     for (uint32_t i = !keeps; i < 2; i++)
-        text_printf(e->out,
-                    "    %s%sK_STORES(k_step%u%s, KF_ENTRY(k_ahead), %u, row, from, stream);\n",
-                    keeps && i ? "else " : "", i ? "" : "if (kept) ", at, variants[i], at);
+        text_printf(e->out, "    %s%sK_STORES(k_step%u%s, %s, %u, row, from, stream);\n",
+                    keeps && i ? "else " : "", i ? "" : "if (kept) ", at, variants[i],
+                    rows_c_fetch(e), at);
     text_add(e->out, "}\n");
 }
 
@@ -100,7 +100,18 @@ static void print_short_row(const RowsC *e) {
     text_add(e->out, "    KF_ENTRY(k_row)(&row, 1);\n}\n");
 }
 
+static bool any_ahead(const RowsC *e) {
+    for (uint32_t i = 0; i < e->plan->loads.count; i++)
+        if (rows_c_ahead(e, &e->plan->loads.data[i])) return true;
+    return false;
+}
+
+const char *rows_c_fetch(const RowsC *e) {
+    return any_ahead(e) ? "KF_ENTRY(k_ahead)" : "K_NOT_AHEAD";
+}
+
 static void print_ahead(const RowsC *e) {
+    if (!any_ahead(e)) return;
     text_printf(e->out,
                 "\n/* Each of the sweeps fetches its part of the next row. */\n"
                 "K_INLINE void KF_ENTRY(k_ahead)(const Row *row, int64_t sweep, int64_t i) {\n"
@@ -184,7 +195,7 @@ static uint32_t choose_knobs(const RowsC *e, KnobText knobs[ROWS_KNOBS]) {
     uint32_t count = 0;
     bool streams = plan->bytes_read + plan->bytes_written > STREAM_BYTES && first_stream(e);
     knobs[count++] = e->copied ? (KnobText){"UNROLL", {4, 2, 1}, 3} : (KnobText){"UNROLL", {1}, 1};
-    knobs[count++] = (KnobText){"AHEAD", {2, 3, 0}, 3};
+    if (any_ahead(e)) knobs[count++] = (KnobText){"AHEAD", {2, 3, 0}, 3};
     knobs[count++] = (KnobText){"STREAM", {streams, !streams}, first_stream(e) ? 2 : 1};
     if (has_blocks(e))
         knobs[count++] = (KnobText){"BLOCK", {16384, 4096, 65536}, kept_bytes(e) > 4 ? 2 : 3};

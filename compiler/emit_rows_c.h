@@ -35,8 +35,9 @@ const char *rows_c_type(const RowsC *e, Value value);
 const Access *rows_c_load(const RowsC *e, Value value);
 /* The stride along a row, where it is given. */
 const char *rows_c_step(const RowsC *e, const Access *access);
-/* An input of which the next row is fetched ahead. */
+/* An input of which the next row is fetched ahead; by which function, if there is any. */
 bool rows_c_ahead(const RowsC *e, const Access *access);
+const char *rows_c_fetch(const RowsC *e);
 
 /* Of names of helpers: "", "_i32", "_i64", "_bool". */
 const char *rows_c_suffix(const RowsC *e, Value value);

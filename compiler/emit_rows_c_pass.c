@@ -24,8 +24,8 @@ static void print_starts(const RowsC *e, uint32_t at) {
 }
 
 static void print_call(const RowsC *e, uint32_t at, const char *variant) {
-    text_printf(e->out, "K_SWEEP(k_step%u%s, KF_ENTRY(k_ahead), %u, row, from, to, sums%u);\n", at,
-                variant, at, at);
+    text_printf(e->out, "K_SWEEP(k_step%u%s, %s, %u, row, from, to, sums%u);\n", at, variant,
+                rows_c_fetch(e), at, at);
 }
 
 static void print_joins(const RowsC *e, uint32_t at) {

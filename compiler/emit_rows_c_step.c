@@ -329,13 +329,10 @@ static void print_step_comment(const RowsC *e, const Sweep *sweep) {
 }
 
 bool rows_c_keeps(const RowsC *e, uint32_t at) {
-    const Sweep *sweep = &e->sweeps->list.data[at];
-    bool differs = sweep->again.count != sweep->elements.count;
-    for (uint32_t i = 0; i < sweep->elements.count; i++) {
-        Value v = sweep->elements.at[i];
-        differs |= sweeps_keep(e->sweeps, v) && e->sweeps->first[v] == at;
-    }
-    return differs;
+    Values values = e->sweeps->list.data[at].again;
+    for (uint32_t i = 0; i < values.count; i++)
+        if (sweeps_keep(e->sweeps, values.at[i])) return true;
+    return false;
 }
 
 static void print_steps(const RowsC *e) {

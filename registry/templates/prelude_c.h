@@ -1099,6 +1099,9 @@ K_INLINE k_number k_rest(double x) {
  * equal numbers, f32 alone loses half the digits. */
 enum { K_PIECE = 8192 };
 
+//@ K_NOT_AHEAD
+#define K_NOT_AHEAD(row, number, i)
+
 //@ K_SWEEP : k_least
 /* step(row, i, n, sums) for elements [begin, end) of a row, __UNROLL__ vectors at a time, each with
  * sums of its own; meanwhile ahead(row, number, i). */
