@@ -81,6 +81,7 @@ static const char *expression(Writer *w, Value value) {
     case IR_INPUT: return w->ir->inputs.data[node->index].name;
     case IR_PARAM: return w->ir->params.data[node->index].name;
     case IR_CAST: return cast(w, node);
+    case IR_BROADCAST: /* no name has its shape */
     case IR_CONVERT: return w->text[node->arg[0]];
     case IR_TRANSPOSE: return arena_printf(w->arena, "%s.T", w->text[node->arg[0]]);
     case IR_MATMUL:

@@ -82,7 +82,8 @@ static Value rebuild(Builder *b, const IrNode *from) {
     IrNode node = *from;
     for (uint32_t i = 0; i < node.count; i++) node.arg[i] = b->map[node.arg[i]];
     if (ir_is_reduction(&node)) node.type.dtype = ir_dtype(b->to, node.arg[0]);
-    if (node.op == IR_TRANSPOSE) node.type.dtype = ir_dtype(b->to, node.arg[0]);
+    if (node.op == IR_TRANSPOSE || node.op == IR_BROADCAST)
+        node.type.dtype = ir_dtype(b->to, node.arg[0]);
     return ir_value(b->to, node);
 }
 
@@ -141,8 +142,7 @@ static void output_kept(Builder *b, Value value) {
 }
 
 Step part_extract(Arena *arena, const Ir *ir, const Cuts *cuts, const Roots *roots) {
-    Builder b = {arena, ir, cuts, ir_open(arena, ir->source), {0}, NULL};
-    b.to->compute = ir->compute;
+    Builder b = {arena, ir, cuts, ir_like(arena, ir), {0}, NULL};
     b.map = arena_array(arena, Value, ir->nodes.count);
     for (uint32_t i = 0; i < ir->params.count; i++)
         array_push(arena, &b.to->params, ir->params.data[i]);

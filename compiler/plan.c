@@ -95,8 +95,8 @@ static void add_value(Arena *arena, Plan *plan, Value value, bool depends) {
         add_scalar(arena, plan, value);
     else if (node->op == IR_CONST || node->type.dtype == DT_WEAK || is_weak_cast(plan->ir, node))
         return;
-    else if (node->op == IR_CAST || node->op == IR_CONVERT || ir_is_primitive(node) ||
-             ir_is_reduction(node))
+    else if (node->op == IR_CAST || node->op == IR_CONVERT || node->op == IR_BROADCAST ||
+             ir_is_primitive(node) || ir_is_reduction(node))
         array_push(arena, &plan->body, value);
     else
         abort(); /* a group has no others */
@@ -197,14 +197,14 @@ static Access *access_at(const Plan *plan, uint32_t i) {
 }
 
 /* Strides of access `i` over the group's axes, right-aligned; a missing or broadcast axis has
- * stride 0. */
+ * stride 0, and one that the group does not have, extent 1. */
 static void spread(const Plan *plan, const Type *shape, uint32_t i) {
     Access *access = access_at(plan, i);
     View view = i < plan->loads.count ? view_load(plan, access) : view_store(plan, access);
-    uint32_t missing = shape->rank - view.type.rank;
-    for (uint32_t axis = 0; axis < shape->rank; axis++) {
-        bool broadcast = axis < missing || view.type.dim[axis - missing] != shape->dim[axis];
-        access->stride[axis] = broadcast ? 0 : view.stride[axis - missing];
+    for (uint32_t k = 1; k <= shape->rank; k++) {
+        uint32_t axis = shape->rank - k, own = view.type.rank - k;
+        bool broadcast = k > view.type.rank || view.type.dim[own] != shape->dim[axis];
+        access->stride[axis] = broadcast ? 0 : view.stride[own];
     }
 }
 

@@ -401,6 +401,58 @@ template <typename R> K_INLINE R k_variance(R distances, R squares, R share) {
     return variance < 0 ? 0 : variance;
 }
 
+//@ k_rescale k_rescale2
+// A sum of exp(x - from), or of powers of 2, as one of exp(x - to).
+template <typename R> K_INLINE R k_rescale(R sum, R from, R to) {
+    return from == to ? sum : sum * exp(from - to);
+}
+template <typename R> K_INLINE R k_rescale2(R sum, R from, R to) {
+    return from == to ? sum : sum * exp2(from - to);
+}
+
+//@ k_spread
+// The mean of `count` elements, counted from one of them so that a large mean takes no digits, and the sum of squared
+// distances from it (Chan, Golub, LeVeque: "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances").
+// Of quarters of elements, so that no distance between finite ones overflows.
+template <typename R> struct k_spread {
+    R count, first, mean, squares;
+};
+// `apart`: from a's mean to that of `count` others.
+template <typename R> K_INLINE k_spread<R> k_merge(const k_spread<R> &a, R count, R apart, R squares) {
+    const R all = a.count + count, weight = count / all;
+    return {all, a.first, a.mean + apart * weight, a.squares + squares + apart * apart * (a.count * weight)};
+}
+template <typename R> K_INLINE k_spread<R> k_join(const k_spread<R> &a, const k_spread<R> &b) {
+    if (a.count == 0) return b;
+    if (b.count == 0) return a;
+    return k_merge(a, b.count, (b.first - a.first) + (b.mean - a.mean), b.squares);
+}
+// Those of the row's vector v that are in the row.
+template <typename R, int N, typename ROW, typename I>
+K_INLINE void k_take(k_spread<R> &to, const R (&x)[N], const ROW &row, I v) {
+    R d[N], count = 0, sum = 0, squares = 0;
+    if (!row.has(v)) return;
+#pragma unroll
+    for (int j = N - 1; j >= 0; j--)
+        if (to.count == 0 && row.holds(v, j)) to.first = x[j] * (R)0.25;
+#pragma unroll
+    for (int j = 0; j < N; j++) {
+        d[j] = row.holds(v, j) ? x[j] * (R)0.25 - to.first : 0;
+        count += row.holds(v, j);
+        sum += d[j];
+    }
+    const R mean = sum / count;
+#pragma unroll
+    for (int j = 0; j < N; j++) {
+        d[j] = row.holds(v, j) ? d[j] - mean : 0;
+        squares += d[j] * d[j];
+    }
+    to = k_merge(to, count, mean - to.mean, squares);
+}
+template <typename R> K_INLINE R k_variance(const k_spread<R> &all) {
+    return all.squares / all.count * 16;
+}
+
 //@ k_sum
 // A sum on its way through the threads of a row.
 template <typename R> struct k_sum {
@@ -514,6 +566,14 @@ template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I> struc
             k_copy_async<BYTES < 4 ? 4 : BYTES>(to, from + first + v * VEC, true);
         else
             *to = load<true>(from, v, other);
+    }
+    template <typename T>
+    __device__ __forceinline__ void copy_row(k_pack<T, VEC> *to, const T *from, I v, T other) const {
+        enum { BYTES = k_pack<T, VEC>::BYTES };
+        if (WHOLE && BYTES >= 4 && has(v))
+            k_copy_async<BYTES < 4 ? 4 : BYTES>(to, from + v * VEC, true);
+        else
+            *to = load_row<true>(from, v, other);
     }
     template <typename T>
     __device__ __forceinline__ void store(T *to, I v, const k_pack<T, VEC> &pack) const {
