@@ -26,16 +26,6 @@ const char *language_storage(const EmitLanguage *language, DType type) {
 
 /* --- operands */
 
-/* The double whose shortest decimal text is that of the float. */
-static double shorten(float value) {
-    char text[32];
-    for (int digits = 1; digits <= 9; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, (double)value);
-        if (strtof(text, NULL) == value) break;
-    }
-    return strtod(text, NULL);
-}
-
 /* Reads back as exactly `value`; never a double literal in an f32 kernel. */
 static void print_real(Text *out, DType compute, double value) {
     if (isnan(value))
@@ -44,7 +34,7 @@ static void print_real(Text *out, DType compute, double value) {
         text_add(out, value < 0 ? "-K_INF" : "K_INF");
     if (!isfinite(value)) return;
     size_t begin = out->length;
-    number_print(out, compute == DT_F32 ? shorten((float)value) : value);
+    number_print(out, dtype_shorten(compute, value));
     if (!strpbrk(out->data + begin, ".e")) text_add(out, ".0");
     if (compute == DT_F32) text_add(out, "f");
 }
@@ -289,6 +279,8 @@ void emit_expression(Text *out, const Plan *plan, const EmitLanguage *language, 
         cast(&writer, node->type.dtype, node->arg[0]);
     else if (node->op == IR_CONVERT)
         convert(&writer, value_kind(node->type.dtype), node->arg[0]);
+    else if (node->op == IR_BROADCAST) /* what it reads, axes of the loop decide */
+        emit_operand(out, plan, language, node->arg[0], true);
     else
         primitive_expression(&writer, node);
 }
@@ -311,7 +303,8 @@ void emit_body(Text *out, const Plan *plan, const EmitLanguage *language, int in
 }
 
 const Template *emit(Arena *arena, const char *language, const Plan *plan) {
-    bool cuda = strcmp(language, "cuda") == 0, rows = plan->group.kind == GROUP_ROWS;
-    if (cuda) return rows ? emit_rows_cuda(arena, plan) : emit_cuda(arena, plan);
-    return rows ? emit_rows_c(arena, plan) : emit_c(arena, plan);
+    bool cuda = strcmp(language, "cuda") == 0;
+    if (plan->group.kind == GROUP_ROWS)
+        return cuda ? emit_rows_cuda(arena, plan) : emit_rows_c(arena, plan);
+    return cuda ? emit_cuda(arena, plan) : emit_c(arena, plan);
 }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "compiler/ir_text.h"
 #include "compiler/simplify.h"
 
 DType part_storage(const Ir *ir, Value value) {
@@ -46,10 +47,24 @@ static Value input_of_program(Builder *b, const IrNode *node) {
     return add_input(b, input, (Ref){PLACE_INPUT, node->index});
 }
 
-/* Names are one space with the program's own, which have no number in front. */
+static bool is_taken(const Ir *ir, const char *name) {
+    for (uint32_t i = 0; i < ir->inputs.count; i++)
+        if (strcmp(ir->inputs.data[i].name, name) == 0) return true;
+    for (uint32_t i = 0; i < ir->outputs.count; i++)
+        if (strcmp(ir->outputs.data[i].name, name) == 0) return true;
+    return false;
+}
+
+/* Unlike the program's own names. */
+static const char *kept_name(const Builder *b, Value value) {
+    const char *name = arena_printf(b->arena, "t%u", value);
+    while (is_taken(b->from, name)) name = arena_printf(b->arena, "%s_", name);
+    return name;
+}
+
 static Value input_kept(Builder *b, Value value) {
     const IrNode *node = ir_node(b->from, value);
-    IrInput input = {.name = arena_printf(b->arena, "%u", value), .updated_by = -1};
+    IrInput input = {.name = kept_name(b, value), .updated_by = -1};
     input.type = node->type;
     input.type.dtype = part_storage(b->from, value);
     type_strides(&input.type, input.strides);
@@ -67,7 +82,8 @@ static Value rebuild(Builder *b, const IrNode *from) {
     IrNode node = *from;
     for (uint32_t i = 0; i < node.count; i++) node.arg[i] = b->map[node.arg[i]];
     if (ir_is_reduction(&node)) node.type.dtype = ir_dtype(b->to, node.arg[0]);
-    if (node.op == IR_TRANSPOSE) node.type.dtype = ir_dtype(b->to, node.arg[0]);
+    if (node.op == IR_TRANSPOSE || node.op == IR_BROADCAST)
+        node.type.dtype = ir_dtype(b->to, node.arg[0]);
     return ir_value(b->to, node);
 }
 
@@ -116,7 +132,7 @@ static void output_of_program(Builder *b, uint32_t index) {
 }
 
 static void output_kept(Builder *b, Value value) {
-    IrOutput output = {.name = arena_printf(b->arena, "%u", value),
+    IrOutput output = {.name = kept_name(b, value),
                        .type = ir_node(b->from, value)->type,
                        .value = b->map[value],
                        .updates = -1};
@@ -126,8 +142,7 @@ static void output_kept(Builder *b, Value value) {
 }
 
 Step part_extract(Arena *arena, const Ir *ir, const Cuts *cuts, const Roots *roots) {
-    Builder b = {arena, ir, cuts, ir_open(arena, ir->source), {0}, NULL};
-    b.to->compute = ir->compute;
+    Builder b = {arena, ir, cuts, ir_like(arena, ir), {0}, NULL};
     b.map = arena_array(arena, Value, ir->nodes.count);
     for (uint32_t i = 0; i < ir->params.count; i++)
         array_push(arena, &b.to->params, ir->params.data[i]);
@@ -139,6 +154,8 @@ Step part_extract(Arena *arena, const Ir *ir, const Cuts *cuts, const Roots *roo
         else
             output_kept(&b, root->value);
     }
+    const char *text = ir_text(arena, b.to);
+    b.to->source = source_new(arena, "<part>", text, strlen(text));
     b.step.ir = b.to;
     return b.step;
 }

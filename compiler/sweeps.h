@@ -1,5 +1,5 @@
-/* Sweeps: a plan's passes over a row as loops, each of which adds up, or stores. A pass is a sweep, but
- * where it has a var: the distances from the mean take another, and in f64 a third.
+/* Sweeps: a plan's passes over a row as loops, each of which adds up, or stores. A pass is a sweep,
+ * but where it has a var: the distances from the mean take another, and in f64 a third.
  *
  *     layernorm:  sweep 0   add t3 (mean of x)      sweep 1   squares t5 (var of x)
  *                 sweep 2   store

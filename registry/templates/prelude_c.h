@@ -1080,3 +1080,38 @@ enum { K_PIECE = 8192 };
 /* Elements before an array is aligned to a vector of them; whether it is there. */
 #define k_before(at) (int64_t)(-(uintptr_t)(at) % (K_LANES * sizeof *(at)) / sizeof *(at))
 #define k_fits(at) ((uintptr_t)(at) % (K_LANES * sizeof *(at)) == 0)
+
+//@ K_MORE K_LESS
+#define K_MORE(a, b) ((a) > (b) || (a) != (a) ? (a) : (b))
+#define K_LESS(a, b) ((a) < (b) || (a) != (a) ? (a) : (b))
+
+//@ k_deviations k_deviate
+/* Of `step` elements in each lane: their mean, counted from the first so that a large mean takes no
+ * digits, and the sum of squared distances from it (Welford). */
+typedef struct k_deviations {
+    k_real first, mean, squares;
+} k_deviations;
+K_INLINE void k_deviate(k_deviations *to, k_real x, int64_t step) {
+    if (step == 0) to->first = x;
+    const k_real d = x - to->first, apart = d - to->mean;
+    to->mean += apart * ((k_number)1 / (k_number)(step + 1));
+    to->squares += apart * (d - to->mean);
+}
+
+//@ k_deviation k_unite
+/* Likewise of some elements together (Chan, Golub, LeVeque). */
+typedef struct k_deviation {
+    double count, first, mean, squares;
+} k_deviation;
+K_INLINE void k_unite(k_deviation *to, k_deviation from) {
+    const double all = to->count + from.count, weight = from.count / all;
+    const double apart = (from.first - to->first) + (from.mean - to->mean);
+    if (from.count == 0) return;
+    if (to->count == 0) {
+        *to = from;
+        return;
+    }
+    to->mean += apart * weight;
+    to->squares += from.squares + apart * apart * (to->count * weight);
+    to->count = all;
+}
