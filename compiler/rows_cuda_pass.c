@@ -74,7 +74,7 @@ static Parts parts_of(const RowsEmitter *e, uint32_t pass) {
 }
 
 static const char *part_name(const RowsEmitter *e, const Part *part) {
-    return arena_printf(e->scratch, "%c%u", "tmdqtv"[part->kind], part->value);
+    return arena_printf(e->scratch, "%c%u", "tmdqtv"[part->kind], part -> value);
 }
 
 static ValueKind part_kind(const RowsEmitter *e, const Part *part) {
@@ -148,8 +148,9 @@ void rows_print_struct(const RowsEmitter *e, uint32_t pass) {
     Parts parts = parts_of(e, pass);
     const char *name = arena_printf(e->scratch, "k_%s%u", e->stem, pass);
     if (parts.list.count == 0) return;
-    text_printf(e->out, "\n// What a pass gathers, on its way through the threads of a row.\n"
-                        "struct %s {\n",
+    text_printf(e->out,
+                "\n// What a pass gathers, on its way through the threads of a row.\n"
+                "struct %s {\n",
                 name);
     for (uint32_t i = 0; i < parts.list.count; i++) print_field(e, &parts.list.data[i]);
     text_printf(e->out, "};\nK_INLINE %s k_join(const %s &a, const %s &b) {\n    %s c;\n", name,
@@ -445,9 +446,9 @@ static void print_result(const RowsEmitter *e, uint32_t pass, const Part *part) 
                     e->facts->rows->largest[part->value], from, mean ? " * share" : "");
     else
         text_printf(e->out, "%s%s;\n", from,
-                    mean                            ? " * share"
+                    mean                          ? " * share"
                     : node->type.dtype == DT_BOOL ? " != 0"
-                                                    : "");
+                                                  : "");
     if (rows_is_divisor(e->facts, part->value))
         text_printf(e->out, "    const %s r%u = 1 / t%u;\n", rows_real(e), part->value,
                     part->value);
@@ -456,7 +457,8 @@ static void print_result(const RowsEmitter *e, uint32_t pass, const Part *part) 
 void rows_print_pass(const RowsEmitter *e, uint32_t pass) {
     Parts parts = parts_of(e, pass);
     text_printf(e->out, "\n    // pass %u\n", pass);
-    if (parts.list.count > 0) text_printf(e->out, "    k_%s%u %s%u = {", e->stem, pass, e->stem, pass);
+    if (parts.list.count > 0)
+        text_printf(e->out, "    k_%s%u %s%u = {", e->stem, pass, e->stem, pass);
     for (uint32_t i = 0; i < parts.list.count; i++) {
         if (i > 0) text_add(e->out, ", ");
         print_nothing(e, &parts.list.data[i]);

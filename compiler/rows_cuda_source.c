@@ -70,7 +70,8 @@ static const char *other(const RowsEmitter *e, const Access *access) {
 
 static const char *vector(const RowsEmitter *e, const Access *access, const char *once) {
     const char *name = access->name;
-    const char *outside = arena_printf(e->scratch, "(%s)%s", cuda_storage(access), other(e, access));
+    const char *outside =
+        arena_printf(e->scratch, "(%s)%s", cuda_storage(access), other(e, access));
     if (access->class == ACCESS_STRIDED)
         return arena_printf(e->scratch, "row.load_each(%s, %s_step, v, %s)", name, name, outside);
     return arena_printf(e->scratch, "row.template load%s<%s>(%s, v, %s)",
@@ -193,7 +194,6 @@ void rows_print_make_ahead(const RowsEmitter *e, const char *type, const char *r
     if (!e->facts->columns) return;
     text_printf(e->out, "%*sconst %s ahead = {", indent, "", type);
     for (uint32_t i = 0; (access = rows_next_load(e, ROWS_COLUMN, &i));)
-        if (access->class == ACCESS_ROWS)
-            emit_next(e->out, count++, "{%s, %s}", access->name, row);
+        if (access->class == ACCESS_ROWS) emit_next(e->out, count++, "{%s, %s}", access->name, row);
     text_add(e->out, "};\n");
 }
