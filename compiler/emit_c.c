@@ -87,14 +87,13 @@ static void print_store(const Emitter *e, const Access *access) {
     text_add(e->out, ", stream);\n");
 }
 
-const char *emit_c_function(const Plan *plan) {
-    bool copied = plan->body.count <= INLINE_OPERATIONS;
-    return copied ? "K_INLINE" : "static __attribute__((noinline))";
+bool emit_c_copies(const Plan *plan) {
+    return plan->body.count <= INLINE_OPERATIONS;
 }
 
 static void print_vector(const Emitter *e) {
     text_add(e->out, "/* K_LANES elements that lie next to each other. */\n");
-    text_add(e->out, emit_c_function(e->plan));
+    text_add(e->out, emit_c_copies(e->plan) ? "K_INLINE" : "static __attribute__((noinline))");
     text_add(e->out, " void k_vector(");
     print_parameters(e, SCALARS);
     text_add(e->out, ", int stream) {\n");
