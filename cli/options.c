@@ -107,6 +107,17 @@ static bool take_param(Parse *p, char *v) {
 static bool take_output(Parse *p, char *v) {
     return add_named(p, p->options->outputs, &p->options->output_count, split(v));
 }
+/* "x,b": cut in place. */
+static bool take_wrt(Parse *p, char *v) {
+    for (char *next; v; v = next) {
+        next = strchr(v, ',');
+        if (next) *next++ = '\0';
+        if (!is_name(v, strlen(v))) return wrong(p, "--wrt takes names, x,b, not '%s'%s", v, "");
+        if (p->options->wrt_count == OPTION_NAMED) return wrong(p, "too many names%s%s", "", "");
+        p->options->wrt[p->options->wrt_count++] = v;
+    }
+    return true;
+}
 static bool take_ops(Parse *p, char *v) {
     if (p->options->ops_count == OPTION_NAMED) return wrong(p, "too many --ops%s%s", "", "");
     p->options->ops[p->options->ops_count++] = v;
@@ -294,6 +305,7 @@ static const Option table[] = {
     {"--plan", NULL, "dump: the fused loop nest", take_plan},
     {"--cuda", NULL, "dump: the CUDA kernel", take_cuda},
     {"--c", NULL, "dump: the C kernel", take_c},
+    {"--wrt", "NAMES", "grad: the inputs to derive by: x,b (default: all floating ones)", take_wrt},
     {"--check", "FILE", "ops: test a .kf file on every device present", take_check},
     {"--json", NULL, "the report as one JSON object", take_json},
     {"--quiet", NULL, "no progress", take_quiet},
@@ -304,8 +316,8 @@ static const Option table[] = {
 
 enum { TABLE = sizeof table / sizeof *table };
 
-static const char *const commands[] = {"",      "run",  "dump", "ops", "devices",
-                                       "cache", "warm", "tune", NULL};
+static const char *const commands[] = {"",      "run",  "dump", "ops",  "devices",
+                                       "cache", "warm", "tune", "grad", NULL};
 
 void options_help(bool all) {
     fputs(
@@ -320,6 +332,8 @@ void options_help(bool all) {
         "  kfuse tune FILE.cu --shape DIMS         a kernel of your own, by its //! header or "
         "--knob "
         "--launch …\n"
+        "  kfuse grad EXPR --wrt x,b               its backward program: dx, db from the "
+        "cotangent dout\n"
         "  kfuse warm FILE                         tune what its lines say: EXPR --shape DIMS "
         "[options]\n"
         "  kfuse devices | cache ls|show|clear|path\n\n",

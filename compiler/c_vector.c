@@ -15,6 +15,10 @@ static const Access *load_at(const VectorCode *c, const Piece *piece, uint32_t i
     return &c->plan->loads.data[piece->loads.data[i]];
 }
 
+static const char *function(const VectorCode *c) {
+    return emit_c_copies(c->plan) ? "K_INLINE" : "static __attribute__((noinline))";
+}
+
 static void print_name(const VectorCode *c, const VectorWalk *walk) {
     text_printf(c->out, walk->hoist.values.count ? "k_rest_%s(" : "k_vector(", walk->name);
 }
@@ -70,7 +74,7 @@ static void print_store(const VectorCode *c, const Access *access) {
 static void print_hoist(const VectorCode *c, const VectorWalk *walk) {
     const Hoist *h = &walk->hoist;
     text_printf(c->out, "/* What is one for all vectors of a %s. */\n%s void k_hoist_%s(",
-                walk->name, emit_c_function(c->plan), walk->name);
+                walk->name, function(c), walk->name);
     print_inputs(c, walk, &h->before, "");
     print_scalars(c, true);
     text_add(c->out, ") {\n");
@@ -83,7 +87,7 @@ static void print_hoist(const VectorCode *c, const VectorWalk *walk) {
 static void print_vector(const VectorCode *c, const VectorWalk *walk) {
     const Hoist *h = &walk->hoist;
     text_printf(c->out, "/* K_LANES elements that lie next to each other. */\n%s void ",
-                emit_c_function(c->plan));
+                function(c));
     print_name(c, walk);
     uint32_t at = print_inputs(c, walk, &h->after, "const ");
     for (uint32_t i = 0; i < c->plan->stores.count; i++)

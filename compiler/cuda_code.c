@@ -34,15 +34,24 @@ void cuda_arguments(Text *out, const Plan *plan, const Parameters *parameters) {
         emit_next(out, 1, "%s", parameters->list.data[i].name);
 }
 
+static void print_stored(Text *out, DType type, const char *from) {
+    if (type == DT_F16)
+        text_printf(out, "k_from_f16(%s);\n", from);
+    else if (type == DT_BF16)
+        text_printf(out, "k_from_bf16(%s);\n", from);
+    else
+        text_printf(out, "%s%s;\n", from, type == DT_BOOL ? " != 0" : "");
+}
+
 void cuda_get(Text *out, const Plan *plan, const Access *access, const char *from, int indent) {
     const char *type = language_type(CUDA, plan, value_kind(access->dtype));
     text_printf(out, "%*sconst %s t%u = ", indent, "", type, access->value);
-    if (access->dtype == DT_F16)
-        text_printf(out, "k_from_f16(%s);\n", from);
-    else if (access->dtype == DT_BF16)
-        text_printf(out, "k_from_bf16(%s);\n", from);
-    else
-        text_printf(out, "%s%s;\n", from, access->dtype == DT_BOOL ? " != 0" : "");
+    print_stored(out, access->dtype, from);
+}
+
+void cuda_set(Text *out, const Access *access, const char *to, const char *from, int indent) {
+    text_printf(out, "%*s%s = ", indent, "", to);
+    print_stored(out, access->dtype, from);
 }
 
 void cuda_put(Text *out, const Plan *plan, const Access *access, const char *to, int indent) {

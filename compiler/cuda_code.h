@@ -14,7 +14,9 @@ void cuda_parameters(Text *out, const Plan *plan, const Parameters *parameters, 
 void cuda_arguments(Text *out, const Plan *plan, const Parameters *parameters);
 /* "const float t1 = k_from_f16(FROM);": what is stored as FROM, as a value. */
 void cuda_get(Text *out, const Plan *plan, const Access *access, const char *from, int indent);
-/* "TO = k_to_f16(t3);" */
+/* "TO = k_from_f16(FROM);" */
+void cuda_set(Text *out, const Access *access, const char *to, const char *from, int indent);
+/* "TO = k_to_f16(t3);": the store's value, as it is stored. */
 void cuda_put(Text *out, const Plan *plan, const Access *access, const char *to, int indent);
 /* A function of one element: the piece's loads as stored, what is `given` as values "const float t3",
  * then by reference what it gives: `results` "float &h3", or, where there are none, the stores; the

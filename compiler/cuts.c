@@ -40,12 +40,12 @@ static Needs needs_of(const Cutter *c, Value value) {
 
 /* --- where two meet */
 
-/* `shape` with the axes of a reduction 1. */
+/* `shape` with the axes of a reduction 1; leading ones of extent 1 may be left out. */
 static bool is_result_shape(const Needs *needs, const Type *shape) {
     Type reduced = needs->shape;
     for (uint32_t i = 0; i < reduced.rank; i++)
         if (axes_have(needs->axes, i)) reduced.dim[i] = 1;
-    return type_same_shape(&reduced, shape);
+    return ir_can_broadcast(&reduced, shape) && ir_can_broadcast(shape, &reduced);
 }
 
 /* What computes `shape` may take in what needs `needs`. */
@@ -180,7 +180,8 @@ static uint32_t *count_work(Arena *arena, const Ir *ir) {
 }
 
 static bool is_elementwise(const IrNode *node) {
-    return node->op == IR_CAST || node->op == IR_CONVERT || ir_is_primitive(node);
+    return node->op == IR_CAST || node->op == IR_CONVERT || node->op == IR_BROADCAST ||
+           ir_is_primitive(node);
 }
 
 /* Nothing below it gathers. */

@@ -38,6 +38,7 @@ typedef struct Walk {
     ARRAY(Named) bound;
     const char *params; /* "param eps = 1e-5" lines */
     bool broken;
+    ARRAY(int64_t) bytes; /* moved, by step */
 } Walk;
 
 /* Operands of the nodes of one expression, whose first node is `first`. */
@@ -149,13 +150,14 @@ static Operand add_step(Walk *walk, const char *label, Line *line) {
     Ref to = {PLACE_TEMPORARY, walk->chain->temporaries.count};
     array_push(arena, &walk->chain->temporaries, type_bytes(type));
     array_push(arena, &step.outputs, to);
+    int64_t bytes = 0;
     for (uint32_t i = 0; i < line->count; i++) {
         array_push(arena, &step.inputs, line->operands[i].ref);
-        walk->chain->bytes += distinct_bytes(&line->operands[i]);
+        bytes += distinct_bytes(&line->operands[i]);
     }
     array_push(arena, &walk->chain->steps, step);
     Operand result = tensor_at(to, type, NULL);
-    walk->chain->bytes += distinct_bytes(&result);
+    array_push(arena, &walk->bytes, bytes + distinct_bytes(&result));
     return result;
 }
 
@@ -238,6 +240,51 @@ static Operand call(Walk *walk, const AstNode *node, const Ast *ast, const Value
     return finish_line(walk, node->name, &line);
 }
 
+static Operand number(Walk *walk, double value) {
+    Text text = {0};
+    text_add(&text, "(");
+    number_print(&text, value);
+    text_add(&text, ")");
+    return (Operand){.text = keep(walk->arena, &text)};
+}
+
+/* A number, as a framework knows it from the shape. */
+static Operand count(Walk *walk, const Frame *frame, Node at, const Operand *a) {
+    int32_t axis = call_axis(frame->ast, at), rank = (int32_t)a->type.rank;
+    if (axis == AXIS_EVERY) return number(walk, (double)type_count(&a->type));
+    return number(walk, (double)a->type.dim[axis < 0 ? axis + rank : axis]);
+}
+
+/* sum_to and broadcast_to read nothing of their second argument: it is written as the first one, or
+ * as itself where that is a number, in its shape with strides of 0. Where shapes agree there is no
+ * step. */
+static Operand reshape(Walk *walk, const AstNode *node, const Operand *a, const Operand *like) {
+    Line line = {0};
+    Operand shape = *like;
+    if (a->tensor && like->tensor && type_same_shape(&a->type, &like->type) &&
+        dtype_is_float(a->type.dtype))
+        return *a;
+    if (a->tensor && like->tensor) shape.ref = a->ref;
+    if (a->tensor && like->tensor) shape.type.dtype = a->type.dtype;
+    memset(shape.strides, 0, sizeof shape.strides);
+    text_printf(&line.text, "%s(", node->name);
+    add_operand(&line, a);
+    text_add(&line.text, ", ");
+    add_operand(&line, &shape);
+    text_add(&line.text, ")");
+    return finish_line(walk, node->name, &line);
+}
+
+static Operand call_shape(Walk *walk, const Frame *frame, Node at, ShapeFunction function,
+                          const Values *values) {
+    const AstNode *node = &frame->ast->nodes.data[at];
+    const AstArg *args = frame->ast->args.data + node->first;
+    const Operand *a = value_of(values, args[0].value);
+    if (function == SHAPE_COUNT && a->tensor) return count(walk, frame, at, a);
+    if (function == SHAPE_COUNT) return broken(walk);
+    return reshape(walk, node, a, value_of(values, args[1].value));
+}
+
 /* A function of the program's own: its body in a frame of its own. */
 static Operand expand(Walk *walk, const Frame *frame, Node at, const Function *function,
                       const Values *values) {
@@ -257,15 +304,8 @@ static Operand evaluate_call(Walk *walk, const Frame *frame, Node at, const Valu
     if (callee.kind == CALLEE_NONE) return broken(walk);
     if (callee.kind == CALLEE_FUNCTION && callee.function->layer == LAYER_PROGRAM)
         return expand(walk, frame, at, callee.function, values);
+    if (callee.kind == CALLEE_SHAPE) return call_shape(walk, frame, at, callee.shape, values);
     return call(walk, node, frame->ast, values);
-}
-
-static Operand number(Walk *walk, double value) {
-    Text text = {0};
-    text_add(&text, "(");
-    number_print(&text, value);
-    text_add(&text, ")");
-    return (Operand){.text = keep(walk->arena, &text)};
 }
 
 static Operand evaluate_node(Walk *walk, const Frame *frame, Node at, const Values *values) {
@@ -380,6 +420,30 @@ static void run_statements(Walk *walk) {
     }
 }
 
+static bool is_read(const Chain *chain, uint32_t step) {
+    Ref result = chain->steps.data[step].outputs.data[0];
+    if (result.place == PLACE_OUTPUT) return true;
+    for (uint32_t s = step + 1; s < chain->steps.count; s++)
+        for (uint32_t i = 0; i < chain->steps.data[s].inputs.count; i++)
+            if (same_place(chain->steps.data[s].inputs.data[i], result)) return true;
+    return false;
+}
+
+/* A step that nothing reads (but for a shape, say) is none; the bytes of the others. */
+static void drop_unread(Walk *walk) {
+    Chain *chain = walk->chain;
+    for (uint32_t step = chain->steps.count; step-- > 0;) {
+        if (is_read(chain, step)) {
+            chain->bytes += walk->bytes.data[step];
+            continue;
+        }
+        chain->temporaries.data[chain->steps.data[step].outputs.data[0].index] = 0;
+        memmove(&chain->steps.data[step], &chain->steps.data[step + 1],
+                (chain->steps.count - step - 1) * sizeof chain->steps.data[0]);
+        chain->steps.count--;
+    }
+}
+
 Chain *eager(Arena *arena, const Ast *ast, const Registry *registry, const LowerOptions *options,
              const Ir *ir, Diags *diags) {
     Diags ignored = {.arena =
@@ -396,5 +460,6 @@ Chain *eager(Arena *arena, const Ast *ast, const Registry *registry, const Lower
     registry_add(scope, ast, LAYER_PROGRAM, &ignored);
     walk.params = param_lines(&walk);
     run_statements(&walk);
+    drop_unread(&walk);
     return walk.broken ? NULL : walk.chain;
 }

@@ -279,6 +279,8 @@ void emit_expression(Text *out, const Plan *plan, const EmitLanguage *language, 
         cast(&writer, node->type.dtype, node->arg[0]);
     else if (node->op == IR_CONVERT)
         convert(&writer, value_kind(node->type.dtype), node->arg[0]);
+    else if (node->op == IR_BROADCAST) /* what it reads, axes of the loop decide */
+        emit_operand(out, plan, language, node->arg[0], true);
     else
         primitive_expression(&writer, node);
 }

@@ -22,6 +22,15 @@ const Template *emit_rows_cuda(Arena *arena, const Plan *plan);
  * -fno-trapping-math, -lmvec -lm; never -ffast-math. */
 const Template *emit_c(Arena *arena, const Plan *plan);
 
+/* Of a plan with reductions in one pass, whichever axes they run over: a part of the work leaves
+ * partial results in the workspace, in fixed pieces, and the entry NAME_join joins them in order.
+ * CUDA's knobs, where nothing is kept inside the reduced axes: VEC, TPR threads share a row, RPB
+ * rows in a block, UNROLL, SPLIT blocks share a row; else VEC columns a thread, ACROSS such threads
+ * of BLOCK side by side, UNROLL, SPLIT. The entries take any alignment. C's: BLOCK elements a
+ * piece, or DOWN rows by ACROSS columns; UNROLL, THREADS. */
+const Template *emit_reduce_cuda(Arena *arena, const Plan *plan);
+const Template *emit_reduce_c(Arena *arena, const Plan *plan);
+
 /* Of GROUP_ROWS, in C: a thread does whole rows, so that results do not depend on how many there are.
  * Knobs: UNROLL vectors a step, AHEAD how near the next row is fetched meanwhile (0: not), STREAM,
  * THREADS as above; BLOCK elements of which values are kept or looked at twice, KEEP 1 to keep

@@ -75,9 +75,8 @@ static void print_arguments(const Emitter *e, Which which) {
     }
 }
 
-const char *emit_c_function(const Plan *plan) {
-    bool copied = plan->body.count <= INLINE_OPERATIONS;
-    return copied ? "K_INLINE" : "static __attribute__((noinline))";
+bool emit_c_copies(const Plan *plan) {
+    return plan->body.count <= INLINE_OPERATIONS;
 }
 
 static VectorCode vector_code(const Emitter *e) {

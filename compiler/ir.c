@@ -94,11 +94,22 @@ void ir_count_uses(const Ir *ir, uint32_t *uses) {
 
 const char *ir_op_name(const IrNode *node) {
     static const char *const names[] = {
-        [IR_NONE] = "none",   [IR_CONST] = "const",   [IR_INPUT] = "input",
-        [IR_PARAM] = "param", [IR_CAST] = "cast",     [IR_CONVERT] = "convert",
-        [IR_SUM] = "sum",     [IR_PROD] = "prod",     [IR_MAX] = "max",
-        [IR_MIN] = "min",     [IR_MEAN] = "mean",     [IR_VAR] = "var",
-        [IR_CALL] = "call",   [IR_MATMUL] = "matmul", [IR_TRANSPOSE] = "transpose",
+        [IR_NONE] = "none",
+        [IR_CONST] = "const",
+        [IR_INPUT] = "input",
+        [IR_PARAM] = "param",
+        [IR_CAST] = "cast",
+        [IR_CONVERT] = "convert",
+        [IR_SUM] = "sum",
+        [IR_PROD] = "prod",
+        [IR_MAX] = "max",
+        [IR_MIN] = "min",
+        [IR_MEAN] = "mean",
+        [IR_VAR] = "var",
+        [IR_CALL] = "call",
+        [IR_MATMUL] = "matmul",
+        [IR_TRANSPOSE] = "transpose",
+        [IR_BROADCAST] = "broadcast",
     };
     return ir_is_primitive(node) ? primitive_info(ir_primitive(node))->name : names[node->op];
 }

@@ -36,6 +36,8 @@ typedef enum IrOp {
     IR_CAST,      /* a rounded to type.dtype, half to even, saturated for integers; or WEAK to it */
     IR_CONVERT,   /* integer or bool a as a float in the compute type, or as a wider integer */
     IR_TRANSPOSE, /* last two axes of a swapped */
+    IR_BROADCAST, /* a in another shape, by right-aligned axes: broadcast to it, or without leading
+                     axes of extent 1 */
     IR_MATMUL,    /* a @ b, NumPy's rule, batched */
     IR_SUM,       /* IR_SUM + Reduction: reduces a over `axes`, each kept as size 1 */
     IR_PROD,
@@ -93,6 +95,7 @@ typedef struct IrOutput {
 typedef struct IrParam {
     const char *name;
     double value;
+    double usual; /* what the program's text says; 1 where that is a matter of shapes */
     bool whole; /* its default is a whole number: it may meet integers */
 } IrParam;
 
@@ -151,6 +154,10 @@ enum { POWER_MAX = 16 };
 Value ir_reduce(Ir *ir, Reduction reduction, Value a, AxisRange axes, Span span);
 Value ir_matmul(Ir *ir, Value a, Value b, Span span);
 Value ir_transpose(Ir *ir, Value a, Span span);
+/* `a`, not WEAK, in the shape of `shape`, which has no other use; see IR_BROADCAST. */
+Value ir_broadcast(Ir *ir, Value a, const Type *shape, Span span);
+/* Whether IR_BROADCAST takes `from` to `to`. */
+bool ir_can_broadcast(const Type *from, const Type *to);
 /* Params, inputs and outputs of `from`, with values as `map` has them. */
 void ir_copy_interface(Ir *to, const Ir *from, const Value *map);
 /* `node`, or the constant it folds to. */

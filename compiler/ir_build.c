@@ -270,6 +270,24 @@ Value ir_transpose(Ir *ir, Value a, Span span) {
     return ir_value(ir, node);
 }
 
+bool ir_can_broadcast(const Type *from, const Type *to) {
+    for (uint32_t i = 1; i <= from->rank; i++) {
+        int64_t dim = from->dim[from->rank - i];
+        if (dim != 1 && (i > to->rank || dim != to->dim[to->rank - i])) return false;
+    }
+    return true;
+}
+
+Value ir_broadcast(Ir *ir, Value a, const Type *shape, Span span) {
+    const IrNode *operand = ir_node(ir, a);
+    IrNode node = {.op = IR_BROADCAST, .count = 1, .type = *shape, .span = span};
+    if (type_same_shape(&operand->type, shape)) return a;
+    node.type.dtype = operand->type.dtype;
+    node.arg[0] = operand->op == IR_BROADCAST ? operand->arg[0] : a;
+    if (type_same_shape(&ir_node(ir, node.arg[0])->type, shape)) return node.arg[0];
+    return ir_value(ir, node);
+}
+
 const double *ir_weak_values(const Ir *ir, Arena *arena) {
     double *values = arena_array(arena, double, ir->nodes.count);
     for (Value v = 1; v < ir->nodes.count; v++) {

@@ -81,6 +81,7 @@ static const char *expression(Writer *w, Value value) {
     case IR_INPUT: return w->ir->inputs.data[node->index].name;
     case IR_PARAM: return w->ir->params.data[node->index].name;
     case IR_CAST: return cast(w, node);
+    case IR_BROADCAST: /* no name has its shape */
     case IR_CONVERT: return w->text[node->arg[0]];
     case IR_TRANSPOSE: return arena_printf(w->arena, "%s.T", w->text[node->arg[0]]);
     case IR_MATMUL:
@@ -123,7 +124,7 @@ static void write_params(Writer *w) {
         const IrNode *node = ir_node(w->ir, v);
         if (node->op != IR_PARAM || w->uses[v] == 0) continue;
         text_printf(&w->out, "param %s = ", w->ir->params.data[node->index].name);
-        number_print(&w->out, w->ir->params.data[node->index].value);
+        number_print(&w->out, w->ir->params.data[node->index].usual);
         text_add(&w->out, "\n");
     }
 }

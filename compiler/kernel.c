@@ -39,19 +39,33 @@ const Library *library_open(Arena *arena, const char *language, const Registry *
     return library;
 }
 
-static void add_generated(Arena *arena, Kernels *kernels, const Library *library, const Ir *ir) {
-    Group group = group_find(ir);
-    bool rows = group.kind == GROUP_ROWS;
-    if (group.kind != GROUP_ELEMENTWISE && !rows) return;
-    const Plan *p = plan(arena, ir, &group);
-    Kernel kernel = {rows ? "rows" : "generated", emit(arena, library->language, p), p, NULL};
+typedef const Template *Emit(Arena *arena, const Plan *plan);
+
+static void add_emitted(Arena *arena, Kernels *kernels, const char *name, Emit *emitter,
+                        const Plan *plan) {
+    Kernel kernel = {.name = name, .template = emitter(arena, plan), .plan = plan};
     array_push(arena, &kernels->list, kernel);
+}
+
+static void add_generated(Arena *arena, Kernels *kernels, const Library *library, const Ir *ir) {
+    bool cuda = strcmp(library->language, "cuda") == 0;
+    Group group = group_find(ir);
+    if (group.kind == GROUP_NONE) return;
+    const Plan *p = plan(arena, ir, &group);
+    if (group.kind == GROUP_ELEMENTWISE)
+        add_emitted(arena, kernels, "generated", cuda ? emit_cuda : emit_c, p);
+    if (group.kind == GROUP_ROWS)
+        add_emitted(arena, kernels, "rows", cuda ? emit_rows_cuda : emit_rows_c, p);
+    if (group.one_pass)
+        add_emitted(arena, kernels, "reduce", cuda ? emit_reduce_cuda : emit_reduce_c, p);
 }
 
 static void add_template(Arena *arena, Kernels *kernels, const Template *template,
                          const Match *match) {
     if (!match) return;
-    Kernel kernel = {template->name, specialise(arena, template, match_types(match)), NULL, match};
+    Kernel kernel = {.name = template->name,
+                     .template = specialise(arena, template, match_types(match)),
+                     .match = match};
     array_push(arena, &kernels->list, kernel);
 }
 

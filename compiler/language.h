@@ -73,6 +73,8 @@ typedef struct KnobText {
     uint32_t count;
 } KnobText;
 
+/* "//! knob …" lines. */
+void emit_knobs(Text *out, const KnobText *knobs, uint32_t count);
 /* "//! …" lines for kernel, arrays, args and knobs. */
 void emit_head(Text *out, const EmitLanguage *language, const Plan *plan, const KnobText *knobs,
                uint32_t count);

@@ -82,7 +82,8 @@ static Value rebuild(Builder *b, const IrNode *from) {
     IrNode node = *from;
     for (uint32_t i = 0; i < node.count; i++) node.arg[i] = b->map[node.arg[i]];
     if (ir_is_reduction(&node)) node.type.dtype = ir_dtype(b->to, node.arg[0]);
-    if (node.op == IR_TRANSPOSE) node.type.dtype = ir_dtype(b->to, node.arg[0]);
+    if (node.op == IR_TRANSPOSE || node.op == IR_BROADCAST)
+        node.type.dtype = ir_dtype(b->to, node.arg[0]);
     return ir_value(b->to, node);
 }
 

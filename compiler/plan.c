@@ -95,8 +95,8 @@ static void add_value(Arena *arena, Plan *plan, Value value, bool depends) {
         add_scalar(arena, plan, value);
     else if (node->op == IR_CONST || node->type.dtype == DT_WEAK || is_weak_cast(plan->ir, node))
         return;
-    else if (node->op == IR_CAST || node->op == IR_CONVERT || ir_is_primitive(node) ||
-             ir_is_reduction(node))
+    else if (node->op == IR_CAST || node->op == IR_CONVERT || node->op == IR_BROADCAST ||
+             ir_is_primitive(node) || ir_is_reduction(node))
         array_push(arena, &plan->body, value);
     else
         abort(); /* a group has no others */
@@ -197,14 +197,14 @@ static Access *access_at(const Plan *plan, uint32_t i) {
 }
 
 /* Strides of access `i` over the group's axes, right-aligned; a missing or broadcast axis has
- * stride 0. */
+ * stride 0, and one that the group does not have, extent 1. */
 static void spread(const Plan *plan, const Type *shape, uint32_t i) {
     Access *access = access_at(plan, i);
     View view = i < plan->loads.count ? view_load(plan, access) : view_store(plan, access);
-    uint32_t missing = shape->rank - view.type.rank;
-    for (uint32_t axis = 0; axis < shape->rank; axis++) {
-        bool broadcast = axis < missing || view.type.dim[axis - missing] != shape->dim[axis];
-        access->stride[axis] = broadcast ? 0 : view.stride[axis - missing];
+    for (uint32_t k = 1; k <= shape->rank; k++) {
+        uint32_t axis = shape->rank - k, own = view.type.rank - k;
+        bool broadcast = k > view.type.rank || view.type.dim[own] != shape->dim[axis];
+        access->stride[axis] = broadcast ? 0 : view.stride[own];
     }
 }
 
@@ -350,7 +350,8 @@ uint32_t plan_sizes(const Plan *plan, Arena *arena, const char **names) {
 
 bool plan_stride_given(const Plan *plan, const Access *access, uint32_t axis) {
     if (access->class == ACCESS_DENSE || access->stride[axis] == 0) return false;
-    return axis + 1 < plan->rank || access->stride[axis] != 1;
+    return axis + 1 < plan->rank ||
+           access->class == ACCESS_STRIDED; /* by 1 as well, in a like one */
 }
 
 const char *plan_stride_name(Arena *arena, const Access *access, uint32_t axis) {
@@ -394,6 +395,18 @@ static int64_t rows_of(const Plan *plan) {
     return rows;
 }
 
+/* A reduction's three axes: what is kept outside, reduced, kept inside. */
+static void bind_sections(Arena *arena, BindingList *out, const Plan *plan) {
+    int64_t outer = 1, depth = 1, inner = 1;
+    for (uint32_t axis = 0; axis < plan->rank; axis++) {
+        bool reduced = plan->reduced >> axis & 1;
+        *(reduced ? &depth : plan->reduced >> axis ? &outer : &inner) *= plan->extent[axis];
+    }
+    bind_extent(arena, out, "kf_outer", outer);
+    bind_extent(arena, out, "kf_depth", depth);
+    bind_extent(arena, out, "kf_inner", inner);
+}
+
 static void bind(Arena *arena, Plan *plan) {
     BindingList out = {0};
     int64_t cols = plan->extent[plan->rank - 1];
@@ -406,10 +419,19 @@ static void bind(Arena *arena, Plan *plan) {
         bind_extent(arena, &out, arena_printf(arena, "kf_e%u", axis), plan->extent[axis]);
     for (uint32_t i = 0; i < access_count(plan); i++)
         bind_strides(arena, &out, plan, access_at(plan, i));
+    if (plan->reduced) bind_sections(arena, &out, plan);
     plan->bindings = (Bindings){out.list.data, out.list.count};
 }
 
 /* --- the stage */
+
+/* Where there is one element any stride will do: the simplest kernel. Of one reduced element that
+ * means that nothing there is the same for all. */
+static void simplify_strides(const Plan *plan, Access *access) {
+    if (plan->count == 1 && !plan->reduced) access->stride[0] = 1;
+    for (uint32_t axis = 0; axis < plan->rank; axis++)
+        if (plan->reduced >> axis & 1 && plan->extent[axis] == 1) access->stride[axis] = 1;
+}
 
 /* Loads, stores and body with strides over the whole iteration. */
 static Plan *start(Arena *arena, const Ir *ir, const Group *group) {
@@ -442,8 +464,7 @@ Plan *plan(Arena *arena, const Ir *ir, const Group *group) {
     collapse(plan, &plan->group.shape);
     for (uint32_t i = 0; i < access_count(plan); i++) {
         Access *access = access_at(plan, i);
-        if (plan->count == 1 && !plan->reduced)
-            access->stride[0] = 1; /* any stride will do: the simplest kernel */
+        simplify_strides(plan, access);
         access->class = classify(plan, access);
     }
     plan->index64 = needs_index64(plan);

@@ -17,11 +17,11 @@ RowsRole rows_role(const Plan *plan, const Access *access) {
     return row ? ROWS_COLUMN : ROWS_KEPT;
 }
 
-uint32_t rows_reads(const Plan *plan, const Rows *rows, const Access *access) {
+uint32_t rows_reads(const RowsCuda *facts, const Access *access) {
     Arena *scratch = arena_open();
     uint32_t count = 0;
-    for (uint32_t pass = 0; pass < rows->passes; pass++) {
-        Values values = rows_elements(scratch, rows, plan, pass);
+    for (uint32_t pass = 0; pass < facts->rows->passes; pass++) {
+        Values values = rows_elements(scratch, facts->rows, facts->plan, pass);
         for (uint32_t i = 0; i < values.count; i++) count += values.at[i] == access->value;
     }
     arena_close(scratch);
@@ -40,13 +40,6 @@ static void fill_values(const Plan *plan, double fill, double *known) {
     }
 }
 
-/* a - max(a) */
-static bool is_below_largest(const Plan *plan, const IrNode *node) {
-    if (!ir_is_primitive(node) || ir_primitive(node) != P_SUB) return false;
-    const IrNode *top = ir_node(plan->ir, node->arg[1]);
-    return top->op == IR_MAX && top->arg[0] == node->arg[0];
-}
-
 static double operand_value(const Plan *plan, const double *known, Value value) {
     Scalar constant;
     if (ir_dtype(plan->ir, value) == DT_WEAK || !plan_constant(plan, value, &constant))
@@ -63,20 +56,26 @@ static double node_value(const Plan *plan, const IrNode *node, const double *kno
         return args[0] == 0 || (real && isinf(args[0])) ? args[0] : UNKNOWN;
     if (!ir_is_primitive(node) || !real) return UNKNOWN;
     /* exp of it is 0, but for a row of -inf, which is NaN anyway */
-    if (is_below_largest(plan, node) && args[0] == LOWEST) return LOWEST;
+    if (rows_distance(plan->ir, node) && args[0] == LOWEST) return LOWEST;
     for (uint32_t i = 0; i < node->count; i++)
         if (isnan(args[i])) return UNKNOWN;
     return fold_real(ir_primitive(node), args, plan->compute);
 }
 
-static bool is_neutral(const IrNode *node, double value) {
+/* Of several, 0 is not the largest. */
+static bool is_magnitude(const IrNode *node) {
+    return ir_is_primitive(node) && ir_primitive(node) == P_FABS;
+}
+
+static bool is_neutral(const Ir *ir, const IrNode *node, double value) {
     bool real = dtype_is_float(node->type.dtype);
     switch (node->op) {
     case IR_SUM:
     case IR_MEAN:
     case IR_VAR: return value == 0;
     case IR_PROD: return value == 1;
-    case IR_MAX: return real && value == LOWEST;
+    case IR_MAX:
+        return real && (value == LOWEST || (value == 0 && is_magnitude(ir_node(ir, node->arg[0]))));
     case IR_MIN: return real && value == -LOWEST;
     default: return false;
     }
@@ -93,7 +92,8 @@ static uint32_t find_harmless(const Plan *plan, double fill, bool *harmless) {
         if (!ir_is_reduction(node))
             known[v] = node_value(plan, node, known);
         else
-            count += harmless[v] = is_neutral(node, operand_value(plan, known, node->arg[0]));
+            count += harmless[v] =
+                is_neutral(plan->ir, node, operand_value(plan, known, node->arg[0]));
     }
     arena_close(scratch);
     return count;
@@ -142,7 +142,8 @@ static void find_held(Arena *arena, RowsCuda *facts) {
     const bool *costly = find_costly(scratch, plan, facts->rows);
     facts->held = held;
     facts->first = find_first(arena, plan, facts->rows);
-    for (uint32_t pass = 1; pass < facts->rows->passes && facts->keeps; pass++) {
+    for (uint32_t pass = 1;
+         pass < facts->rows->passes && facts->keeps && facts->rows->form == ROWS_SPLIT; pass++) {
         for (Value v = 1; v < plan->ir->nodes.count; v++)
             there[v] = costly[v] && facts->first[v] < pass;
         Values values = rows_elements_from(scratch, facts->rows, plan, pass, there);
@@ -172,7 +173,7 @@ static void mark_made(const RowsCuda *facts, Values all, const bool *without, bo
     }
 }
 
-RowsPass rows_cuda_pass(Arena *arena, const RowsCuda *facts, uint32_t pass) {
+RowsPass rows_pass(Arena *arena, const RowsCuda *facts, uint32_t pass) {
     const Ir *ir = facts->plan->ir;
     Arena *scratch = arena_open();
     bool *there = arena_array(scratch, bool, ir->nodes.count);
@@ -201,25 +202,49 @@ RowsPass rows_cuda_pass(Arena *arena, const RowsCuda *facts, uint32_t pass) {
 
 /* --- quotients */
 
-bool rows_cuda_is_divisor(const RowsCuda *facts, Value value) {
+bool rows_is_divisor(const RowsCuda *facts, Value value) {
     const Ir *ir = facts->plan->ir;
     const IrNode *sum = ir_node(ir, value);
-    if (sum->op != IR_SUM || facts->plan->compute != DT_F32) return false;
-    const IrNode *power = ir_node(ir, sum->arg[0]);
-    bool exponential =
-        ir_is_primitive(power) && (ir_primitive(power) == P_EXP || ir_primitive(power) == P_EXP2);
-    return exponential && is_below_largest(facts->plan, ir_node(ir, power->arg[0]));
+    return sum->op == IR_SUM && facts->plan->compute == DT_F32 && rows_power(ir, sum->arg[0]);
 }
 
-bool rows_cuda_multiplies(const RowsCuda *facts, Value value) {
+bool rows_multiplies(const RowsCuda *facts, Value value) {
     const IrNode *node = ir_node(facts->plan->ir, value);
     return ir_is_primitive(node) && ir_primitive(node) == P_DIV && !facts->rows->uniform[value] &&
-           rows_cuda_is_divisor(facts, node->arg[1]);
+           rows_is_divisor(facts, node->arg[1]);
+}
+
+/* --- squares */
+
+static bool is_square(const Plan *plan, Value value) {
+    const IrNode *node = ir_node(plan->ir, value);
+    return ir_is_primitive(node) && ir_primitive(node) == P_MUL &&
+           dtype_is_float(node->type.dtype) && node->arg[0] == node->arg[1];
+}
+
+/* A sum of what is not negative overflows with or without the rounding that fma leaves out. */
+static const bool *find_folded(Arena *arena, const Plan *plan, const bool *harmless) {
+    bool *folded = arena_array(arena, bool, plan->ir->nodes.count);
+    Arena *scratch = arena_open();
+    uint32_t *uses = arena_array(scratch, uint32_t, plan->ir->nodes.count);
+    for (uint32_t i = 0; i < plan->body.count; i++) {
+        const IrNode *node = ir_node(plan->ir, plan->body.data[i]);
+        for (uint32_t k = 0; k < node->count; k++) uses[node->arg[k]]++;
+    }
+    for (uint32_t i = 0; i < plan->stores.count; i++) uses[plan->stores.data[i].value]++;
+    for (uint32_t i = 0; i < plan->body.count; i++) {
+        const IrNode *node = ir_node(plan->ir, plan->body.data[i]);
+        if ((node->op == IR_SUM || node->op == IR_MEAN) && is_square(plan, node->arg[0]))
+            folded[node->arg[0]] = uses[node->arg[0]] == 1 && harmless[plan->body.data[i]];
+    }
+    arena_close(scratch);
+    return folded;
 }
 
 /* --- all of it */
 
-RowsCuda rows_cuda_find(Arena *arena, const Plan *plan, const Rows *rows) {
+RowsCuda rows_cuda_find(Arena *arena, const Plan *plan, RowsForm form) {
+    const Rows *rows = rows_form(arena, plan, form);
     RowsCuda facts = {.plan = plan, .rows = rows};
     bool *zero = arena_array(arena, bool, plan->ir->nodes.count);
     bool *low = arena_array(arena, bool, plan->ir->nodes.count), kept = false;
@@ -233,11 +258,12 @@ RowsCuda rows_cuda_find(Arena *arena, const Plan *plan, const Rows *rows) {
     }
     for (uint32_t i = 0; i < plan->body.count; i++) {
         uint16_t op = ir_node(plan->ir, plan->body.data[i])->op;
-        facts.means |= op == IR_MEAN || op == IR_VAR;
+        facts.means |= op == IR_MEAN || (op == IR_VAR && form == ROWS_SPLIT);
     }
     facts.keeps = kept && rows->passes > 1;
     find_held(arena, &facts);
     facts.low = find_harmless(plan, LOWEST, low) > find_harmless(plan, 0, zero);
     facts.harmless = facts.low ? low : zero;
+    facts.folded = find_folded(arena, plan, facts.harmless);
     return facts;
 }

@@ -69,6 +69,12 @@ static Value simplify_transpose(const Simplify *s) {
     return simplify_arg(s, 0).op == IR_TRANSPOSE ? simplify_arg(s, 0).arg[0] : 0;
 }
 
+static Value simplify_broadcast(const Simplify *s) {
+    IrNode a = simplify_arg(s, 0);
+    bool nested = a.op == IR_BROADCAST || type_same_shape(&a.type, &s->node.type);
+    return nested ? ir_broadcast(s->ir, s->node.arg[0], &s->node.type, s->node.span) : 0;
+}
+
 static Value simplify_product(const Simplify *s) {
     IrNode a = simplify_arg(s, 0), b = simplify_arg(s, 1);
     if (a.type.rank < 2 || b.type.rank < 2 || a.type.dim[a.type.rank - 1] != 1) return 0;
@@ -84,6 +90,7 @@ static Value simplify_node(const Simplify *s) {
     case IR_CAST: return simplify_cast(s);
     case IR_CONVERT: return simplify_convert(s);
     case IR_TRANSPOSE: return simplify_transpose(s);
+    case IR_BROADCAST: return simplify_broadcast(s);
     case IR_MATMUL: return simplify_product(s);
     case IR_SUM:
     case IR_PROD:

@@ -97,6 +97,12 @@ static const char *check_transpose(const Check *c) {
     return type_same_shape(&type, &c->node->type) ? NULL : "transpose has another shape";
 }
 
+static const char *check_broadcast(const Check *c) {
+    const Type *from = arg_type(c, 0), *to = &c->node->type;
+    if (from->dtype == DT_WEAK || from->dtype != to->dtype) return "broadcast changes the type";
+    return ir_can_broadcast(from, to) ? NULL : "broadcast to a shape that does not fit";
+}
+
 /* Operand `i` can stand in an operation on `type`. */
 static bool suits(const Check *c, uint32_t i, DType type) {
     DType own = arg_type(c, i)->dtype;
@@ -213,6 +219,7 @@ static const char *check_node(const Ir *ir, Value value) {
     case IR_CAST: return check_cast(&c);
     case IR_CONVERT: return check_convert(&c);
     case IR_TRANSPOSE: return check_transpose(&c);
+    case IR_BROADCAST: return check_broadcast(&c);
     case IR_MATMUL: return check_matmul(&c);
     case IR_CALL: return check_call(&c, value);
     case IR_SUM:
