@@ -30,16 +30,17 @@ static void costly_values_are_kept(void **state) {
     (void)state;
     static const Case cases[] = {
         {"x * exp(s)", 1, 1, 1, 1, 1},
-        {"x + s", 0, 0, 1, 0, 2},                      /* costs nothing */
-        {"x / s", 0, 0, 1, 0, 2},                      /* reads x */
-        {"x / sqrt(s + 1)", 1, 2, 1, 1, 1},            /* with what it needs */
-        {"x * exp(s) + s", 1, 1, 2, 1, 2},             /* s is read by both */
+        {"x + s", 0, 0, 1, 0, 2},           /* costs nothing */
+        {"x / s", 0, 0, 1, 0, 2},           /* reads x */
+        {"x / sqrt(s + 1)", 1, 2, 1, 1, 1}, /* with what it needs */
+        {"x * exp(s) + s", 1, 1, 2, 1, 2},  /* s is read by both */
         {"x * exp(s) + exp(s) * tanh(x)", 1, 1, 4, 1, 1},
         {"x * exp(s) + tanh(s1)", 2, 2, 2, 2, 1},
-        {"exp(s) > 1 ? x : 0", 1, 1, 2, 1, 1},         /* a bool is compared each time */
+        {"exp(s) > 1 ? x : 0", 1, 1, 2, 1, 1}, /* a bool is compared each time */
         {"return x + 1, exp(s) + x * 0", 1, 1, 3, 1, 1},
         {"x + exp(s) * exp(s1) * exp(s2) * exp(s3) * x * exp(s4)", 2, 8, 3, 5, 1},
-        {"x + exp(s) * (exp(s1) - x) * (exp(s2) - x) * (exp(s3) - x) * (exp(s4) - x)", 0, 0, 14, 0, 6},
+        {"x + exp(s) * (exp(s1) - x) * (exp(s2) - x) * (exp(s3) - x) * (exp(s4) - x)", 0, 0, 14, 0,
+         6},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Arena *arena = arena_open();
