@@ -145,7 +145,7 @@ static void print_code(const RowsEmitter *split, const RowsEmitter *online) {
     if (online) print_structs(online);
     rows_print_ahead(split);
     text_add(split->out, SHARED_END);
-    if (online) text_add(split->out, "\n#if __ONLINE__");
+    if (online) text_add(split->out, "\n#if __ONLINE__ && __KEEP__ != 0");
     if (online) print_row(online);
     if (online) text_add(split->out, "\n#else");
     print_row(split);

@@ -95,6 +95,7 @@ typedef struct IrOutput {
 typedef struct IrParam {
     const char *name;
     double value;
+    double usual; /* what the program's text says; 1 where that is a matter of shapes */
     bool whole; /* its default is a whole number: it may meet integers */
 } IrParam;
 
