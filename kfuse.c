@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/contract.h"
 #include "compiler/simplify.h"
 #include "compiler/verify.h"
 #include "grammar/parse.h"
@@ -31,8 +30,7 @@ KfStatus pipeline_compile(KfProgram *program, const Source *source, const KfProb
     diags_print(&session->message, &diags);
     if (!ir || !program_output_strides(session, problem, ir)) return KF_INPUT;
     program->ir = ir;
-    program->simplified = simplify(arena, ir, true);
-    if (program->fast) program->simplified = contract(arena, program->simplified);
+    program_simplify(program);
     const char *broken = verify(program->simplified, arena);
     if (broken) fprintf(stderr, "kfuse: internal error: %s\n", broken), abort();
     program->expression = program_one_line(arena, program->ast);

@@ -39,9 +39,10 @@ struct KfProgram {
     const char *reference;      /* what judges it, for the report; NULL: the oracle */
     LowerOptions lower;
     const Ir *ir;         /* as lowered */
-    const Ir *simplified; /* calls inlined */
+    const Ir *simplified; /* calls inlined; --math fast: by its rules */
     const char *device, *math;
-    bool fast;                   /* --math fast: contracted */
+    bool fast;                   /* --math fast */
+    const char *math_done;       /* what that did, "" if nothing or another mode */
     const char *expression;      /* canonical, on one line */
     const Library *libraries[2]; /* of CUDA and C kernels, opened when first needed */
 };
@@ -113,6 +114,8 @@ KfStatus space_check_points(KfProgram *program, const Part *part);
 /* kfuse_program.c */
 /* A program with all that `problem` says, not compiled yet. */
 KfStatus program_new(KfSession *session, const KfProblem *problem, KfProgram **program);
+/* Sets `simplified` and, for --math fast, `math_done`. */
+void program_simplify(KfProgram *program);
 Type program_type(const KfTensor *tensor, DType fallback);
 bool program_output_strides(KfSession *session, const KfProblem *problem, Ir *ir);
 const char *program_one_line(Arena *arena, const Ast *ast);

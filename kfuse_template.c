@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/contract.h"
 #include "compiler/infer.h"
-#include "compiler/simplify.h"
 #include "kfuse_objects.h"
 
 /* --- the file */
@@ -359,8 +357,8 @@ static KfStatus compile(KfProgram *program, const KfProblem *problem) {
     diags_print(&program->session->message, &diags);
     if (!ir) return KF_INPUT;
     program->ir = ir;
-    program->simplified = template->computes ? simplify(program->arena, ir, true) : ir;
-    if (program->fast) program->simplified = contract(program->arena, program->simplified);
+    program->simplified = ir;
+    if (template->computes) program_simplify(program);
     program->expression = template->computes ? program_one_line(program->arena, program->ast)
                                              : silent_expression(program->arena, template);
     return take_data(program, problem);

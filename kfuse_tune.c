@@ -134,6 +134,7 @@ static void program_fields(const KfKernel *kernel, Report *r) {
     for (uint32_t o = 0; o < program->ir->outputs.count; o++)
         r->elements += type_count(&program->ir->outputs.data[o].type);
     r->math = program->math;
+    r->math_done = program->math_done;
     r->use = use_text(kernel->arena, program);
     r->reference = program->reference ? program->reference : "";
 }

@@ -263,7 +263,7 @@ static const Option table[] = {
     {"--ops", "FILE", "more functions, one definition a line", take_ops},
     {"-f", "FILE", "the program from a file ('-': standard input)", take_file},
     {"-o", "[NAME=]FILE", "where `run` puts an output (.npy), or `dump` its text", take_output},
-    {"--math", "MODE", "default, strict, fast (fma where a product meets a sum), tf32 (products)",
+    {"--math", "MODE", "default, strict, fast (fma, reciprocals, sums reordered), tf32 (products)",
      take_math},
     {"--round-each-op", NULL, "round after every operation, as an eager framework does",
      take_round},

@@ -8,7 +8,7 @@
 void emit_c_unpack(Text *out, const Plan *plan, const Parameters *parameters);
 /* Bytes of the widest value: it decides how many elements a vector has. */
 int emit_c_bytes(const Plan *plan);
-/* How a function of one vector begins: copied to where it is called, or called where it is long. */
-const char *emit_c_function(const Plan *plan);
+/* Functions of one vector are copied to where they are called: they are not too long. */
+bool emit_c_copies(const Plan *plan);
 
 #endif

@@ -31,8 +31,8 @@ static void print_finish(const RowsC *e) {
     const char *variants[] = {"_kept", ""};
     bool keeps = rows_c_keeps(e, at);
     if (!e->sweeps->rows->stores) return;
-    text_add(e->out, "\nK_INLINE void KF_ENTRY(k_finish)(Row *row, const int kept) {\n"
-                     "    int64_t from = 0;\n");
+    text_printf(e->out, "\nK_INLINE void KF_ENTRY(k_finish)(Row *row%s) {\n    int64_t from = 0;\n",
+                rows_c_kept(e, ", const int kept"));
     if (first)
         text_printf(e->out, "    if (__STREAM__) from = k_least(k_before(row->%s), row->cols);\n",
                     first->name);
@@ -40,21 +40,22 @@ static void print_finish(const RowsC *e) {
     print_stores_aligned(e);
     text_add(e->out, ";\n");
     for (uint32_t i = !keeps; i < 2; i++)
-        text_printf(e->out,
-                    "    %s%sK_STORES(k_step%u%s, KF_ENTRY(k_ahead), %u, row, from, stream);\n",
-                    keeps && i ? "else " : "", i ? "" : "if (kept) ", at, variants[i], at);
+        text_printf(e->out, "    %s%sK_STORES(k_step%u%s, %s, %u, row, from, stream);\n",
+                    keeps && i ? "else " : "", i ? "" : "if (kept) ", at, variants[i],
+                    rows_c_fetch(e), at);
     text_add(e->out, "}\n");
 }
 
 static void print_pass_calls(const RowsC *e, uint32_t pass, int indent) {
-    text_printf(e->out, "%*sKF_ENTRY(k_pass%u)(row, kept);\n", indent, "", pass);
+    text_printf(e->out, "%*sKF_ENTRY(k_pass%u)(row%s);\n", indent, "", pass,
+                rows_c_kept(e, ", kept"));
     if (rows_c_values(e, pass + 1).count)
         text_printf(e->out, "%*sk_values%u(row);\n", indent, "", pass + 1);
 }
 
 static void print_joined_calls(const RowsC *e, uint32_t pass) {
-    text_printf(e->out, "    if (!kept && __ONLINE__) {\n        KF_ENTRY(k_joined%u)(row);\n",
-                pass);
+    text_printf(e->out, "    if (%s__ONLINE__) {\n        KF_ENTRY(k_joined%u)(row);\n",
+                rows_c_kept(e, "!kept && "), pass);
     for (uint32_t k = 1; k <= 2; k++)
         if (rows_c_values(e, pass + k).count)
             text_printf(e->out, "        k_values%u(row);\n", pass + k);
@@ -72,14 +73,16 @@ static bool has_results(const RowsC *e) {
 
 static void print_row(const RowsC *e) {
     uint32_t passes = e->sweeps->rows->passes - e->sweeps->rows->stores;
-    text_add(e->out, "\nK_INLINE void KF_ENTRY(k_row)(Row *row, const int kept) {\n");
+    text_printf(e->out, "\nK_INLINE void KF_ENTRY(k_row)(Row *row%s) {\n",
+                rows_c_kept(e, ", const int kept"));
     if (rows_c_values(e, 0).count) text_add(e->out, "    k_values0(row);\n");
     for (uint32_t pass = 0; pass < passes; pass++)
         if (sweeps_join(e->sweeps, pass))
             print_joined_calls(e, pass++);
         else
             print_pass_calls(e, pass, 4);
-    if (e->sweeps->rows->stores) text_add(e->out, "    KF_ENTRY(k_finish)(row, kept);\n");
+    if (e->sweeps->rows->stores)
+        text_printf(e->out, "    KF_ENTRY(k_finish)(row%s);\n", rows_c_kept(e, ", kept"));
     if (has_results(e)) text_add(e->out, "    k_results(row);\n");
     text_add(e->out, "}\n");
 }
@@ -97,7 +100,18 @@ static void print_short_row(const RowsC *e) {
     text_add(e->out, "    KF_ENTRY(k_row)(&row, 1);\n}\n");
 }
 
+static bool any_ahead(const RowsC *e) {
+    for (uint32_t i = 0; i < e->plan->loads.count; i++)
+        if (rows_c_ahead(e, &e->plan->loads.data[i])) return true;
+    return false;
+}
+
+const char *rows_c_fetch(const RowsC *e) {
+    return any_ahead(e) ? "KF_ENTRY(k_ahead)" : "K_NOT_AHEAD";
+}
+
 static void print_ahead(const RowsC *e) {
+    if (!any_ahead(e)) return;
     text_printf(e->out,
                 "\n/* Each of the sweeps fetches its part of the next row. */\n"
                 "K_INLINE void KF_ENTRY(k_ahead)(const Row *row, int64_t sweep, int64_t i) {\n"
@@ -115,8 +129,11 @@ static void print_ahead(const RowsC *e) {
 
 static void print_place(const RowsC *e, const Access *access, bool store) {
     const char *step = rows_c_step(e, access);
-    text_printf(e->out, "        row.%s = %s + ", access->name, access->name);
-    emit_offset(e->out, e->plan, access, "r", NULL);
+    text_printf(e->out, "        row.%s = %s", access->name, access->name);
+    if (access_walks_rows(e->plan, access)) {
+        text_add(e->out, " + ");
+        emit_offset(e->out, e->plan, access, "r", NULL);
+    }
     text_add(e->out, ";\n");
     if (step) text_printf(e->out, "        row.%s = %s;\n", step, step);
     if (store || !rows_c_ahead(e, access)) return;
@@ -140,13 +157,12 @@ static void print_entry(const RowsC *e) {
     for (uint32_t i = 0; i < e->plan->scalars.count; i++)
         text_printf(e->out, "        row.%s = %s;\n", e->plan->scalars.data[i].name,
                     e->plan->scalars.data[i].name);
-    if (e->sweeps->kept.count)
-        text_add(e->out,
-                 "        if (__KEEP__ && kf_cols <= __BLOCK__) KF_ENTRY(k_short_row)(row);\n"
-                 "        else ");
-    else
-        text_add(e->out, "        ");
-    text_add(e->out, "KF_ENTRY(k_row)(&row, 0);\n    }\n    if (__STREAM__) k_fence();\n}\n");
+    text_add(e->out,
+             rows_c_kept(e, "        if (__KEEP__ && kf_cols <= __BLOCK__) {\n"
+                            "            KF_ENTRY(k_short_row)(row);\n            continue;\n"
+                            "        }\n"));
+    text_printf(e->out, "        KF_ENTRY(k_row)(&row%s);\n    }\n", rows_c_kept(e, ", 0"));
+    text_add(e->out, "    if (__STREAM__) k_fence();\n}\n");
 }
 
 /* --- the file */
@@ -169,14 +185,20 @@ static bool has_blocks(const RowsC *e) {
 
 enum { ROWS_KNOBS = 7, STREAM_BYTES = 16 << 20 };
 
+/* Of an element, in buffers on a thread's stack. */
+static uint32_t kept_bytes(const RowsC *e) {
+    return e->sweeps->kept.count * (uint32_t)dtype_info(e->plan->compute)->bytes;
+}
+
 static uint32_t choose_knobs(const RowsC *e, KnobText knobs[ROWS_KNOBS]) {
     const Plan *plan = e->plan;
     uint32_t count = 0;
     bool streams = plan->bytes_read + plan->bytes_written > STREAM_BYTES && first_stream(e);
-    knobs[count++] = (KnobText){"UNROLL", {4, 2, 1}, 3};
-    knobs[count++] = (KnobText){"AHEAD", {2, 3, 0}, 3};
+    knobs[count++] = e->copied ? (KnobText){"UNROLL", {4, 2, 1}, 3} : (KnobText){"UNROLL", {1}, 1};
+    if (any_ahead(e)) knobs[count++] = (KnobText){"AHEAD", {2, 3, 0}, 3};
     knobs[count++] = (KnobText){"STREAM", {streams, !streams}, first_stream(e) ? 2 : 1};
-    if (has_blocks(e)) knobs[count++] = (KnobText){"BLOCK", {16384, 4096, 65536}, 3};
+    if (has_blocks(e))
+        knobs[count++] = (KnobText){"BLOCK", {16384, 4096, 65536}, kept_bytes(e) > 4 ? 2 : 3};
     if (e->sweeps->kept.count) knobs[count++] = (KnobText){"KEEP", {1, 0}, 2};
     if (any_join(e)) knobs[count++] = (KnobText){"ONLINE", {1, 0}, 2};
     knobs[count++] = (KnobText){"THREADS", {0, 1, 2, 4, 8, 16, 32, 64, 128, 256}, 10};
@@ -213,6 +235,7 @@ const Template *emit_rows_c(Arena *arena, const Plan *plan) {
     RowsC e = {.plan = plan, .out = &code, .scratch = arena_open()};
     e.parameters = language_parameters(C, plan, e.scratch);
     e.sweeps = sweeps_find(e.scratch, plan);
+    e.copied = emit_c_copies(plan);
     uint32_t count = choose_knobs(&e, knobs);
     print_code(&e);
     e.out = &text;

@@ -12,6 +12,7 @@ typedef struct RowsC {
     Text *out;
     Arena *scratch;
     Parameters parameters;
+    bool copied; /* steps are, into the loops that call them */
 } RowsC;
 
 static inline const IrNode *rows_c_node(const RowsC *e, Value value) {
@@ -25,13 +26,18 @@ static inline bool rows_c_uniform(const RowsC *e, Value value) {
 static inline bool rows_c_full(const RowsC *e, const Access *access) {
     return !plan_is_reduced(e->plan, access);
 }
+/* The text where values are kept, else "". */
+static inline const char *rows_c_kept(const RowsC *e, const char *text) {
+    return e->sweeps->kept.count ? text : "";
+}
 const char *rows_c_type(const RowsC *e, Value value);
 /* The array that the value is an element of, or NULL. */
 const Access *rows_c_load(const RowsC *e, Value value);
 /* The stride along a row, where it is given. */
 const char *rows_c_step(const RowsC *e, const Access *access);
-/* An input of which the next row is fetched ahead. */
+/* An input of which the next row is fetched ahead; by which function, if there is any. */
 bool rows_c_ahead(const RowsC *e, const Access *access);
+const char *rows_c_fetch(const RowsC *e);
 
 /* Of names of helpers: "", "_i32", "_i64", "_bool". */
 const char *rows_c_suffix(const RowsC *e, Value value);

@@ -24,8 +24,8 @@ static void print_starts(const RowsC *e, uint32_t at) {
 }
 
 static void print_call(const RowsC *e, uint32_t at, const char *variant) {
-    text_printf(e->out, "K_SWEEP(k_step%u%s, KF_ENTRY(k_ahead), %u, row, from, to, sums%u);\n", at,
-                variant, at, at);
+    text_printf(e->out, "K_SWEEP(k_step%u%s, %s, %u, row, from, to, sums%u);\n", at, variant,
+                rows_c_fetch(e), at, at);
 }
 
 static void print_joins(const RowsC *e, uint32_t at) {
@@ -181,7 +181,8 @@ static bool has_vars(const RowsC *e, uint32_t at) {
 static void print_pass(const RowsC *e, uint32_t pass) {
     uint32_t at = sweep_of(e, pass);
     const Sweep *sweep = &e->sweeps->list.data[at];
-    text_printf(e->out, "\nK_INLINE void KF_ENTRY(k_pass%u)(Row *row, const int kept) {\n", pass);
+    text_printf(e->out, "\nK_INLINE void KF_ENTRY(k_pass%u)(Row *row%s) {\n", pass,
+                rows_c_kept(e, ", const int kept"));
     print_totals(e, sweep);
     print_pieces(e, has_vars(e, at) ? "__BLOCK__" : "K_PIECE");
     print_sweep(e, at, true);

@@ -38,12 +38,43 @@ static void print_sum_comment(const RowsC *e, Value value) {
 }
 /* --- the row */
 
+/* One value a row, given by some k_values or pass. */
 static bool is_row_value(const RowsC *e, Value value) {
     Scalar constant;
     if (!rows_c_uniform(e, value) || plan_constant(e->plan, value, &constant)) return false;
     if (rows_c_load(e, value)) return true;
     for (uint32_t i = 0; i < e->plan->body.count; i++)
         if (e->plan->body.data[i] == value) return true;
+    return false;
+}
+
+static bool names(const RowsC *e, Values values, Value value) {
+    for (uint32_t i = 0; i < values.count; i++) {
+        const IrNode *node = rows_c_node(e, values.at[i]);
+        for (uint32_t k = 0; k < node->count; k++)
+            if (node->arg[k] == value) return true;
+    }
+    return false;
+}
+
+static bool is_needed_by_sweep(const RowsC *e, Value value) {
+    for (uint32_t at = 0; at < e->sweeps->list.count; at++) {
+        const Sweep *sweep = &e->sweeps->list.data[at];
+        if (contains(sweep->roots, value) || names(e, sweep->elements, value)) return true;
+    }
+    return false;
+}
+
+/* Needed by another function than the one that gives it. */
+static bool stands_in_row(const RowsC *e, Value value) {
+    if (!is_row_value(e, value)) return false;
+    if (ir_is_reduction(rows_c_node(e, value)) || is_needed_by_sweep(e, value)) return true;
+    for (uint32_t i = 0; i < e->plan->stores.count; i++)
+        if (e->plan->stores.data[i].value == value) return true;
+    for (uint32_t pass = 0; pass <= e->sweeps->rows->passes; pass++) {
+        Values values = rows_c_values(e, pass);
+        if (!contains(values, value) && names(e, values, value)) return true;
+    }
     return false;
 }
 
@@ -70,7 +101,7 @@ static void print_row_type(const RowsC *e) {
         text_printf(e->out, "    %s %s;\n", dtype_info(e->plan->scalars.data[i].dtype)->c,
                     e->plan->scalars.data[i].name);
     for (Value v = 1; v < e->plan->ir->nodes.count; v++) {
-        if (is_row_value(e, v)) text_printf(e->out, "    %s t%u;\n", rows_c_type(e, v), v);
+        if (stands_in_row(e, v)) text_printf(e->out, "    %s t%u;\n", rows_c_type(e, v), v);
         if (e->sweeps->centred[v])
             text_printf(e->out, "    k_real rest%u; /* the mean is t%u + rest%u */\n", v, v, v);
         if (e->sweeps->mean_of[v])
@@ -118,7 +149,13 @@ static void print_load(const RowsC *e, const Access *access) {
         text_printf(e->out, "K_FETCH(k_get_%s, row->%s + i, n);\n", get, access->name);
 }
 
-/* a - mean(a) with the mean in two parts; exp(a - max(a)) by what knows that it is not positive. */
+static bool is_real_op(const RowsC *e, Value value, Primitive primitive) {
+    const IrNode *node = rows_c_node(e, value);
+    return node->op == IR_PRIMITIVE + (uint32_t)primitive && dtype_is_float(node->type.dtype);
+}
+
+/* What takes less time in a row: a - mean(a), more exactly, with the mean in two parts; exp(a -
+ * max(a)), which is below 1; a division by what the row has one of. */
 static void print_computed(const RowsC *e, Value value) {
     const IrNode *node = rows_c_node(e, value);
     if (sweeps_is_centred(e->sweeps, value)) {
@@ -126,9 +163,15 @@ static void print_computed(const RowsC *e, Value value) {
                     node->arg[1], node->arg[1]);
         return;
     }
-    if (node->op == IR_PRIMITIVE + P_EXP && e->plan->compute == DT_F32 &&
+    if (is_real_op(e, value, P_EXP) && e->plan->compute == DT_F32 &&
         sweeps_is_below(e->sweeps, node->arg[0])) {
         text_printf(e->out, "    const k_real t%u = k_exp_below(t%u);\n", value, node->arg[0]);
+        return;
+    }
+    if (is_real_op(e, value, P_DIV) && is_row_value(e, node->arg[1]) && e->copied) {
+        text_printf(e->out, "    const k_real t%u = k_over(", value);
+        emit_operand(e->out, e->plan, C, node->arg[0], true);
+        text_printf(e->out, ", t%u);\n", node->arg[1]);
         return;
     }
     emit_values(e->out, e->plan, C, &value, 1, 4);
@@ -259,7 +302,8 @@ static void print_step(const RowsC *e, uint32_t at, bool kept) {
     const Sweep *sweep = &e->sweeps->list.data[at];
     bool stores = sweep->kind == SWEEP_STORE;
     text_printf(e->out, "%s void k_step%u%s(const Row *row, int64_t i, int64_t n, ",
-                emit_c_function(e->plan), at, kept ? "_kept" : "");
+                e->copied ? "K_INLINE" : "static __attribute__((noinline))", at,
+                kept ? "_kept" : "");
     if (stores)
         text_add(e->out, "int stream) {\n");
     else
@@ -285,13 +329,10 @@ static void print_step_comment(const RowsC *e, const Sweep *sweep) {
 }
 
 bool rows_c_keeps(const RowsC *e, uint32_t at) {
-    const Sweep *sweep = &e->sweeps->list.data[at];
-    bool differs = sweep->again.count != sweep->elements.count;
-    for (uint32_t i = 0; i < sweep->elements.count; i++) {
-        Value v = sweep->elements.at[i];
-        differs |= sweeps_keep(e->sweeps, v) && e->sweeps->first[v] == at;
-    }
-    return differs;
+    Values values = e->sweeps->list.data[at].again;
+    for (uint32_t i = 0; i < values.count; i++)
+        if (sweeps_keep(e->sweeps, values.at[i])) return true;
+    return false;
 }
 
 static void print_steps(const RowsC *e) {
@@ -329,7 +370,8 @@ static void print_uniform(const RowsC *e, uint32_t pass) {
         else
             emit_values(e->out, e->plan, C, &values.at[i], 1, 4);
     for (uint32_t i = 0; i < values.count; i++)
-        text_printf(e->out, "    row->t%u = t%u;\n", values.at[i], values.at[i]);
+        if (stands_in_row(e, values.at[i]))
+            text_printf(e->out, "    row->t%u = t%u;\n", values.at[i], values.at[i]);
     text_add(e->out, "}\n");
 }
 

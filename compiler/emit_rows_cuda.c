@@ -65,11 +65,23 @@ static void print_call(const RowsEmitter *e, const char *keep, int indent) {
     text_add(e->out, ");\n");
 }
 
-static void print_begin(const RowsEmitter *e, const char *suffix) {
+/* Where large blocks keep up to 32 words a thread, 1024 threads fit a multiprocessor if each has 64
+ * registers; a compiler that may read columns ahead takes more, and half the blocks fit. */
+static const char *blocks_of(const RowsEmitter *e) {
+    if (!e->facts->keeps || !e->facts->columns) return "";
+    const char *words =
+        arena_printf(e->scratch, "__VEC__ * __ITEMS__ * %u", rows_cuda_words(e->facts));
+    return arena_printf(e->scratch,
+                        ",\n        __KEEP__ == 0 && __EARLY__ == 0 && %s > 16 && %s <= 32 &&"
+                        " __TPR__ * __RPB__ >= 256 ? 1024 / (__TPR__ * __RPB__) : 1",
+                        words, words);
+}
+
+static void print_begin(const RowsEmitter *e, const char *suffix, const char *blocks) {
     text_printf(e->out,
-                "extern \"C\" __global__ void __launch_bounds__(__TPR__ * __RPB__)\n"
+                "extern \"C\" __global__ void __launch_bounds__(__TPR__ * __RPB__%s)\n"
                 "KF_ENTRY(%s%s)(",
-                e->plan->name, suffix);
+                blocks, e->plan->name, suffix);
     cuda_parameters(e->out, e->plan, &e->parameters, "long long");
     text_add(e->out, ") {\n");
 }
@@ -87,7 +99,7 @@ static void print_entry(const RowsEmitter *e) {
     bool many = e->facts->columns;
     const char *keep = e->facts->keeps ? "__KEEP__" : "2";
     text_add(e->out, "\n");
-    print_begin(e, "");
+    print_begin(e, "", blocks_of(e));
     text_printf(e->out,
                 "    typedef k_row<__VEC__, %s, __TPR__, __RPB__, __CLUSTER__, int> Row;\n"
                 "    k_index top = (k_index)(blockIdx.x / __CLUSTER__) * __RPB__;\n"
@@ -110,7 +122,7 @@ static void print_entry(const RowsEmitter *e) {
 
 static void print_twin(const RowsEmitter *e) {
     text_add(e->out, "\n// The same for any row, and arrays aligned to no more than an element.\n");
-    print_begin(e, "_any");
+    print_begin(e, "_any", "");
     text_add(e->out, "    typedef k_row<1, true, __TPR__, __RPB__, 1, long long> Row;\n"
                      "    k_index top = (k_index)blockIdx.x * __RPB__;\n"
                      "    for (; top < kf_rows; top += (k_index)gridDim.x * __RPB__) {\n"
@@ -133,7 +145,7 @@ static void print_code(const RowsEmitter *split, const RowsEmitter *online) {
     if (online) print_structs(online);
     rows_print_ahead(split);
     text_add(split->out, SHARED_END);
-    if (online) text_add(split->out, "\n#if __ONLINE__");
+    if (online) text_add(split->out, "\n#if __ONLINE__ && __KEEP__ != 0");
     if (online) print_row(online);
     if (online) text_add(split->out, "\n#else");
     print_row(split);

@@ -155,11 +155,21 @@ static bool form_bunches(Fuser *f) {
     return true;
 }
 
-/* What gathers and would be computed in two kernels is kept instead. */
+static bool is_computed(const IrNode *node) {
+    return gathers(node) || ir_is_primitive(node) || node->op == IR_CAST ||
+           node->op == IR_CONVERT || node->op == IR_BROADCAST;
+}
+
+/* Worth reading rather than computing in two kernels: what gathers, and what an output holds. */
+static bool is_worth_keeping(const Fuser *f, Value value) {
+    const IrNode *node = ir_node(f->ir, value);
+    return gathers(node) || (is_computed(node) && output_holding(f, value) >= 0);
+}
+
 static bool keep_shared(Fuser *f) {
     for (Value v = 1; v < f->ir->nodes.count; v++) {
         uint32_t users = 0;
-        if (!gathers(ir_node(f->ir, v)) || f->cuts.kept[v]) continue;
+        if (f->cuts.kept[v] || !is_worth_keeping(f, v)) continue;
         for (uint32_t i = 0; i < f->bunches.count; i++) users += f->bunches.data[i].cone[v];
         if (users < 2) continue;
         f->cuts.kept[v] = true;
@@ -182,11 +192,6 @@ static bool drop_unread(Fuser *f) {
 }
 
 /* --- coverage */
-
-static bool is_computed(const IrNode *node) {
-    return gathers(node) || ir_is_primitive(node) || node->op == IR_CAST ||
-           node->op == IR_CONVERT || node->op == IR_BROADCAST;
-}
 
 /* Keeps one value more of a part that no kernel computes: one that gathers, or else what it reads. */
 static bool keep_more(Fuser *f, const Bunch *bunch) {

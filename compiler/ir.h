@@ -95,6 +95,7 @@ typedef struct IrOutput {
 typedef struct IrParam {
     const char *name;
     double value;
+    double usual; /* what the program's text says; 1 where that is a matter of shapes */
     bool whole; /* its default is a whole number: it may meet integers */
 } IrParam;
 
@@ -107,12 +108,17 @@ typedef struct Ir {
     ARRAY(IrOutput) outputs;
     ARRAY(IrParam) params;
     DType compute; /* DT_F32 or DT_F64 */
+    bool fast;     /* fast.h has been over it */
     Table table;   /* hash-consing, owned by ir.c */
 } Ir;
 
 Ir *ir_open(Arena *arena, const Source *source);
+/* Empty, for another form of the same program. */
+Ir *ir_like(Arena *arena, const Ir *ir);
 /* The value equal to `node`, added if new. */
 Value ir_value(Ir *ir, IrNode node);
+/* The same where it is there already, else 0. */
+Value ir_find(const Ir *ir, const IrNode *node);
 static inline DType ir_dtype(const Ir *ir, Value value) {
     return ir->nodes.data[value].type.dtype;
 }
@@ -163,6 +169,9 @@ bool ir_is_whole(const Ir *ir, Value value);
 double ir_weak(const Ir *ir, Value value);
 const double *ir_weak_values(const Ir *ir, Arena *arena);
 
+/* How often each value is read, by values and outputs: uses[] of as many as there are nodes, zero
+ * on entry. */
+void ir_count_uses(const Ir *ir, uint32_t *uses);
 /* The values that outputs need, and all inputs and params, as a new Ir; IR_CALL replaced by its
  * body where `inline_calls`. */
 Ir *ir_copy(Arena *arena, const Ir *ir, bool inline_calls);

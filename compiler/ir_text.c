@@ -124,7 +124,7 @@ static void write_params(Writer *w) {
         const IrNode *node = ir_node(w->ir, v);
         if (node->op != IR_PARAM || w->uses[v] == 0) continue;
         text_printf(&w->out, "param %s = ", w->ir->params.data[node->index].name);
-        number_print(&w->out, w->ir->params.data[node->index].value);
+        number_print(&w->out, w->ir->params.data[node->index].usual);
         text_add(&w->out, "\n");
     }
 }

@@ -182,6 +182,7 @@ static void lower_param(Lower *lower, const Statement *statement) {
     }
     const ParamSpec *override = find_override(lower, statement->name);
     IrParam param = {.name = statement->name, .value = ir_node(ir, value)->real};
+    param.usual = param.value;
     param.whole = ir_is_whole(ir, value);
     if (override != NULL) param.value = override->value;
     IrNode node = {.op = IR_PARAM, .type = {.dtype = DT_WEAK}, .span = statement->mark};

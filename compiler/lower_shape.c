@@ -96,7 +96,7 @@ static Value add_count(Ir *ir, const char *name, int64_t count, Span span) {
         node.index++;
     if (node.index == ir->params.count)
         array_push(ir->arena, &ir->params,
-                   (IrParam){.name = name, .value = (double)count, .whole = true});
+                   (IrParam){.name = name, .value = (double)count, .usual = 1, .whole = true});
     return ir_value(ir, node);
 }
 

@@ -142,8 +142,7 @@ static void output_kept(Builder *b, Value value) {
 }
 
 Step part_extract(Arena *arena, const Ir *ir, const Cuts *cuts, const Roots *roots) {
-    Builder b = {arena, ir, cuts, ir_open(arena, ir->source), {0}, NULL};
-    b.to->compute = ir->compute;
+    Builder b = {arena, ir, cuts, ir_like(arena, ir), {0}, NULL};
     b.map = arena_array(arena, Value, ir->nodes.count);
     for (uint32_t i = 0; i < ir->params.count; i++)
         array_push(arena, &b.to->params, ir->params.data[i]);

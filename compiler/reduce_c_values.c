@@ -172,7 +172,7 @@ static void print_vector(const ReduceC *e) {
     text_add(e->out,
              "\n/* K_LANES elements that lie next to each other, the step-th of their lanes. "
              "*/\n");
-    text_add(e->out, emit_c_function(e->plan));
+    text_add(e->out, emit_c_copies(e->plan) ? "K_INLINE" : "static __attribute__((noinline))");
     text_add(e->out, " void k_vector(");
     reduce_c_parameters(e, REDUCE_VECTOR);
     text_add(e->out, "k_sums *sums, int64_t step) {\n    (void)step;\n");

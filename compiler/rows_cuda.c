@@ -62,14 +62,20 @@ static double node_value(const Plan *plan, const IrNode *node, const double *kno
     return fold_real(ir_primitive(node), args, plan->compute);
 }
 
-static bool is_neutral(const IrNode *node, double value) {
+/* Of several, 0 is not the largest. */
+static bool is_magnitude(const IrNode *node) {
+    return ir_is_primitive(node) && ir_primitive(node) == P_FABS;
+}
+
+static bool is_neutral(const Ir *ir, const IrNode *node, double value) {
     bool real = dtype_is_float(node->type.dtype);
     switch (node->op) {
     case IR_SUM:
     case IR_MEAN:
     case IR_VAR: return value == 0;
     case IR_PROD: return value == 1;
-    case IR_MAX: return real && value == LOWEST;
+    case IR_MAX:
+        return real && (value == LOWEST || (value == 0 && is_magnitude(ir_node(ir, node->arg[0]))));
     case IR_MIN: return real && value == -LOWEST;
     default: return false;
     }
@@ -86,7 +92,8 @@ static uint32_t find_harmless(const Plan *plan, double fill, bool *harmless) {
         if (!ir_is_reduction(node))
             known[v] = node_value(plan, node, known);
         else
-            count += harmless[v] = is_neutral(node, operand_value(plan, known, node->arg[0]));
+            count += harmless[v] =
+                is_neutral(plan->ir, node, operand_value(plan, known, node->arg[0]));
     }
     arena_close(scratch);
     return count;
@@ -216,7 +223,7 @@ static bool is_square(const Plan *plan, Value value) {
 }
 
 /* A sum of what is not negative overflows with or without the rounding that fma leaves out. */
-static const bool *find_folded(Arena *arena, const Plan *plan) {
+static const bool *find_folded(Arena *arena, const Plan *plan, const bool *harmless) {
     bool *folded = arena_array(arena, bool, plan->ir->nodes.count);
     Arena *scratch = arena_open();
     uint32_t *uses = arena_array(scratch, uint32_t, plan->ir->nodes.count);
@@ -228,7 +235,7 @@ static const bool *find_folded(Arena *arena, const Plan *plan) {
     for (uint32_t i = 0; i < plan->body.count; i++) {
         const IrNode *node = ir_node(plan->ir, plan->body.data[i]);
         if ((node->op == IR_SUM || node->op == IR_MEAN) && is_square(plan, node->arg[0]))
-            folded[node->arg[0]] = uses[node->arg[0]] == 1;
+            folded[node->arg[0]] = uses[node->arg[0]] == 1 && harmless[plan->body.data[i]];
     }
     arena_close(scratch);
     return folded;
@@ -238,7 +245,7 @@ static const bool *find_folded(Arena *arena, const Plan *plan) {
 
 RowsCuda rows_cuda_find(Arena *arena, const Plan *plan, RowsForm form) {
     const Rows *rows = rows_form(arena, plan, form);
-    RowsCuda facts = {.plan = plan, .rows = rows, .folded = find_folded(arena, plan)};
+    RowsCuda facts = {.plan = plan, .rows = rows};
     bool *zero = arena_array(arena, bool, plan->ir->nodes.count);
     bool *low = arena_array(arena, bool, plan->ir->nodes.count), kept = false;
     for (uint32_t i = 0; i < access_count(plan); i++) {
@@ -257,5 +264,6 @@ RowsCuda rows_cuda_find(Arena *arena, const Plan *plan, RowsForm form) {
     find_held(arena, &facts);
     facts.low = find_harmless(plan, LOWEST, low) > find_harmless(plan, 0, zero);
     facts.harmless = facts.low ? low : zero;
+    facts.folded = find_folded(arena, plan, facts.harmless);
     return facts;
 }

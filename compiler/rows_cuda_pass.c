@@ -226,61 +226,86 @@ static const char *field(const RowsEmitter *e, uint32_t pass, const Part *part) 
     return arena_printf(e->scratch, "%s%u.%s", e->stem, pass, part_name(e, part));
 }
 
-static void print_distance(const RowsEmitter *e, const Part *part, int indent) {
-    Value mean = mean_beside(e, part->value);
-    text_printf(e->out, "%*sconst %s d%u = %s - %c%u;\n", indent, "", rows_real(e), part->value,
-                rows_operand(e, node_of(e, part->value)->arg[0]), mean ? 't' : 'm',
-                mean ? mean : part->value);
+static bool is_harmless(const RowsEmitter *e, const Part *part) {
+    return e->facts->harmless[part->value];
 }
 
-static void print_fma(const RowsEmitter *e, const char *to, const char *x, int indent) {
-    text_printf(e->out, "%*s%s = %s(%s, %s, %s);\n", indent, "", to,
-                e->plan->compute == DT_F64 ? "fma" : "fmaf", x, x, to);
-}
-
-/* "pass0.t5 = k_max(pass0.t5, t4);" */
-static void print_take(const RowsEmitter *e, uint32_t pass, const Part *part, int indent) {
-    const char *to = field(e, pass, part);
-    Value value = node_of(e, part->value)->arg[0];
-    const char *operand = rows_operand(e, value);
-    uint16_t op = part_op(e, part);
-    bool own = part_kind(e, part) == VALUE_REAL && (op == IR_SUM || op == IR_MEAN || op == IR_PROD);
-    if (part->kind == PART_REST) print_distance(e, part, indent);
-    if (part->kind == PART_REST || part->kind == PART_SQUARE)
-        operand = arena_printf(e->scratch, "d%u", part->value);
-    if (part->kind == PART_SPREAD)
-        text_printf(e->out, "%*se%u[j] = %s;\n", indent, "", part->value, operand);
-    else if (part->kind == PART_SQUARE)
-        print_fma(e, to, operand, indent);
-    else if (e->facts->folded[value])
-        print_fma(e, to, rows_operand(e, node_of(e, value)->arg[0]), indent);
-    else if (own)
-        text_printf(e->out, "%*s%s %s= %s;\n", indent, "", to, op == IR_PROD ? "*" : "+", operand);
-    else {
-        text_printf(e->out, "%*s%s = ", indent, "", to);
-        print_join(e, part, to, operand);
-        text_add(e->out, ";\n");
+/* The mean that distances are from: elements outside the row that are seen as 0 have none. */
+static void print_centres(const RowsEmitter *e, const Parts *parts) {
+    for (uint32_t i = 0; i < parts->list.count; i++) {
+        const Part *part = &parts->list.data[i];
+        Value mean = mean_beside(e, part->value);
+        if (part->kind == PART_REST && is_harmless(e, part))
+            text_printf(e->out, "        const %s c%u = row.has(v) ? %c%u : 0;\n", rows_real(e),
+                        part->value, mean ? 't' : 'm', mean ? mean : part->value);
     }
 }
 
-static bool is_harmless(const RowsEmitter *e, const Part *part) {
-    bool distance = part->kind == PART_REST || part->kind == PART_SQUARE;
-    return part->kind == PART_SPREAD || (e->facts->harmless[part->value] && !distance);
+static void print_distance(const RowsEmitter *e, const Part *part) {
+    Value mean = mean_beside(e, part->value);
+    const char *centre =
+        arena_printf(e->scratch, "%c%u", mean ? 't' : 'm', mean ? mean : part->value);
+    bool harmless = is_harmless(e, part);
+    if (harmless) centre = arena_printf(e->scratch, "c%u", part->value);
+    text_printf(e->out, "            const %s d%u = %srow.holds(v, j) ? %s - %s : 0;\n",
+                rows_real(e), part->value, harmless ? "ROW::WHOLE || " : "",
+                rows_operand(e, node_of(e, part->value)->arg[0]), centre);
 }
 
-/* Elements outside the row are left out, but where they change nothing. `scaled`: those parts, or
- * all others. */
+static void print_fma(const RowsEmitter *e, const char *to, const char *x) {
+    text_printf(e->out, "            %s = %s(%s, %s, %s);\n", to,
+                e->plan->compute == DT_F64 ? "fma" : "fmaf", x, x, to);
+}
+
+/* What a part is given of an element: nothing of one outside the row, where that would show. */
+static const char *given(const RowsEmitter *e, const Part *part, const char *operand) {
+    Text nothing = {0};
+    if (is_harmless(e, part)) return operand;
+    RowsEmitter other = *e;
+    other.out = &nothing;
+    print_nothing(&other, part);
+    operand = arena_printf(e->scratch, "row.holds(v, j) ? %s : %s", operand, text_string(&nothing));
+    text_free(&nothing);
+    return operand;
+}
+
+/* "pass0.t5 = k_max(pass0.t5, t4);" */
+static void print_own(const RowsEmitter *e, const Part *part, const char *to, const char *operand) {
+    uint16_t op = part_op(e, part);
+    bool infix =
+        part_kind(e, part) == VALUE_REAL && (op == IR_SUM || op == IR_MEAN || op == IR_PROD);
+    if (infix) {
+        text_printf(e->out, "            %s %s= %s;\n", to, op == IR_PROD ? "*" : "+",
+                    given(e, part, operand));
+        return;
+    }
+    text_printf(e->out, "            %s = ", to);
+    print_join(e, part, to, given(e, part, operand));
+    text_add(e->out, ";\n");
+}
+
+static void print_take(const RowsEmitter *e, uint32_t pass, const Part *part) {
+    const char *to = field(e, pass, part);
+    Value value = node_of(e, part->value)->arg[0];
+    bool folded = e->facts->folded[value];
+    if (part->kind == PART_REST) print_distance(e, part);
+    if (part->kind == PART_SPREAD)
+        text_printf(e->out, "            e%u[j] = %s;\n", part->value, rows_operand(e, value));
+    else if (part->kind == PART_REST)
+        text_printf(e->out, "            %s += d%u;\n", to, part->value);
+    else if (part->kind == PART_SQUARE)
+        print_fma(e, to, arena_printf(e->scratch, "d%u", part->value));
+    else if (folded)
+        print_fma(e, to, rows_operand(e, node_of(e, value)->arg[0]));
+    else
+        print_own(e, part, to, rows_operand(e, value));
+}
+
+/* `scaled`: those parts, or all others. */
 static void print_takes(const RowsEmitter *e, uint32_t pass, const Parts *parts, bool scaled) {
-    bool masked = false;
-    for (uint32_t harmful = 0; harmful < 2; harmful++)
-        for (uint32_t i = 0; i < parts->list.count; i++) {
-            const Part *part = &parts->list.data[i];
-            if ((part->kind == PART_SCALED) != scaled || is_harmless(e, part) == harmful) continue;
-            if (harmful && !masked) text_add(e->out, "            if (row.holds(v, j)) {\n");
-            masked |= harmful;
-            print_take(e, pass, part, harmful ? 16 : 12);
-        }
-    if (masked) text_add(e->out, "            }\n");
+    for (uint32_t i = 0; i < parts->list.count; i++)
+        if ((parts->list.data[i].kind == PART_SCALED) == scaled)
+            print_take(e, pass, &parts->list.data[i]);
 }
 
 /* --- stores */
@@ -404,6 +429,7 @@ static void print_loop(const RowsEmitter *e, uint32_t pass, const Parts *parts) 
     print_columns(e, pass);
     print_packs(e, pass);
     print_spread_arrays(e, parts);
+    print_centres(e, parts);
     if (parts->online) print_largest(e, pass, parts, true);
     print_over_vector(e);
     if (parts->online)

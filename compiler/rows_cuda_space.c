@@ -70,6 +70,12 @@ static uint32_t held_words(const RowsCuda *facts) {
     return words;
 }
 
+uint32_t rows_cuda_words(const RowsCuda *split) {
+    uint32_t bytes, words, column;
+    element_sizes(split->plan, &bytes, &words, &column);
+    return words + held_words(split);
+}
+
 /* --- knobs */
 
 static KnobText vec_knob(const RowsCuda *facts) {
@@ -86,6 +92,12 @@ bool rows_cuda_offers(const RowsCuda *split, const RowsCuda *online) {
     return split->keeps && online->rows->passes < split->rows->passes;
 }
 
+static bool has_online_sums(const RowsCuda *online) {
+    bool sums = false;
+    for (Value v = 1; v < online->plan->ir->nodes.count; v++) sums |= online->rows->largest[v] != 0;
+    return sums;
+}
+
 uint32_t rows_cuda_knobs(const RowsCuda *facts, const RowsCuda *online,
                          KnobText knobs[ROWS_CUDA_KNOBS]) {
     uint32_t count = 0;
@@ -99,7 +111,8 @@ uint32_t rows_cuda_knobs(const RowsCuda *facts, const RowsCuda *online,
     else
         knobs[count++] = (KnobText){"ITEMS", {4, 2, 1, 8}, is_long(facts) ? 3 : 4};
     if (facts->holds) knobs[count++] = (KnobText){"HOLD", {1, 0}, 2};
-    if (rows_cuda_offers(facts, online)) knobs[count++] = (KnobText){"ONLINE", {0, 1}, 2};
+    bool sums = has_online_sums(online);
+    if (rows_cuda_offers(facts, online)) knobs[count++] = (KnobText){"ONLINE", {sums, !sums}, 2};
     knobs[count++] = (KnobText){"CLUSTER", {1, 2, 4, 8}, 4};
     if (rows_cuda_peels(facts)) knobs[count++] = (KnobText){"PEEL", {0, 1}, 2};
     if (facts->columns) knobs[count++] = (KnobText){"EARLY", {0, 1}, facts->keeps ? 2 : 1};
@@ -147,7 +160,6 @@ static void print_legal(Text *out, const RowsCuda *facts, uint32_t bytes, uint32
     print_vectors_fit(out, facts, scratch);
     text_add(out, "//! require  __CLUSTER__ == 1 || (__RPB__ == 1 && __TPR__ >= 32)\n");
     if (facts->columns) text_add(out, "//! require  __GRID__ == 0 || __CLUSTER__ == 1\n");
-    if (facts->holds) text_add(out, "//! require  __HOLD__ == 0 || __KEEP__ == 0\n");
     if (!facts->keeps) return;
     text_printf(out,
                 "//! require  __KEEP__ != 0 || (kf_cols > 0 && __VEC__ * __ITEMS__%s <= %d &&"
@@ -184,8 +196,6 @@ static void print_kept_sensible(Text *out, const RowsCuda *facts, uint32_t bytes
                   "kf_cols\n");
     text_printf(out, "//! prefer   __KEEP__ == 0 || kf_cols * %u >= 8192 * __KEEP__\n", bytes);
     text_add(out, "//! prefer   __KEEP__ == 0 || __TPR__ >= 128\n");
-    if (facts->holds && held_words(facts) == 0)
-        text_add(out, "//! prefer   __HOLD__ || __KEEP__\n");
 }
 
 static void print_sensible(Text *out, const RowsCuda *facts, uint32_t bytes, uint32_t words,
@@ -213,24 +223,26 @@ static void print_sensible(Text *out, const RowsCuda *facts, uint32_t bytes, uin
                     rows_cuda_peels(facts) ? "__PEEL__ == 0 && " : "");
 }
 
-/* Summing up beside the max costs less than another pass; whether a variance does, is to be seen. */
-static void print_online(Text *out, const RowsCuda *facts, const RowsCuda *online) {
-    bool sums = false;
+/* Where KEEP decides, a knob has one value, the default's: the same code is not there twice. Summing
+ * up beside the max costs less than another pass; whether a variance does, is to be seen. */
+static void print_forms(Text *out, const RowsCuda *facts, const RowsCuda *online) {
+    bool sums = has_online_sums(online);
+    if (facts->holds) text_add(out, "//! require  __HOLD__ == 1 || __KEEP__ == 0\n");
+    if (facts->holds && held_words(facts) == 0) text_add(out, "//! prefer   __HOLD__ == 1\n");
     if (!rows_cuda_offers(facts, online)) return;
-    for (Value v = 1; v < facts->plan->ir->nodes.count; v++) sums |= online->rows->largest[v] != 0;
-    text_add(out, "//! require  __ONLINE__ == 0 || __KEEP__ != 0\n");
-    if (sums) text_add(out, "//! prefer   __ONLINE__ || __KEEP__ == 0\n");
-    if (online->rows->passes == 1) text_add(out, "//! prefer   __ONLINE__ == 0 || __KEEP__ == 2\n");
+    text_printf(out, "//! require  __ONLINE__ == %d || __KEEP__ != 0\n", sums);
+    if (sums) text_add(out, "//! prefer   __ONLINE__ == 1\n");
+    if (online->rows->passes == 1) text_add(out, "//! prefer   __ONLINE__ == 0 || __KEEP__ != 1\n");
 }
 
 void rows_cuda_rules(Text *out, const RowsCuda *facts, const RowsCuda *online) {
     Arena *scratch = arena_open();
     uint32_t bytes, words, column;
     element_sizes(facts->plan, &bytes, &words, &column);
-    words += held_words(facts);
+    words = rows_cuda_words(facts);
     print_legal(out, facts, bytes, words, scratch);
     print_sensible(out, facts, bytes, words, column, scratch);
-    print_online(out, facts, online);
+    print_forms(out, facts, online);
     text_add(out, "//! launch   grid = ");
     if (facts->columns)
         text_add(out, "min(ceildiv(kf_rows, __RPB__), __GRID__ ? sms * __GRID__ : 2147483647)");

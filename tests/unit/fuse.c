@@ -58,6 +58,11 @@ static void fewest_kernels(void **state) {
     expect("(((x @ w) @ w) @ w) @ w", "x=5x5 w=5x5", "matmul | matmul | matmul | matmul", 2);
     expect("layernorm(gelu(x @ w + b) + r, g, b)", "x=4x5 w=5x6 b=6 r=4x6 g=6",
            "matmul | mean, var", 1);
+    expect("h = x + y; return h, sum(h, axis=0)", "x=4x5 y=4x5", "elementwise | sum", 0);
+    expect("x - mean(x, axis=0)", "x=4x5", "mean | elementwise", 1);
+    expect("x / sqrt(sum(x * x, axis=all))", "x=4x5", "sum | elementwise", 1);
+    expect("s = max(abs(x)) / 127; q = i8(x / s); return q, s", "4x5", "max", 0);
+    expect("h = x + y; return h, layernorm(h, g, b)", "x=4x5 y=4x5 g=5 b=5", "mean, var", 0);
     expect("(x + 1).T", "4x5", "elementwise | elementwise", 1);
 }
 
@@ -142,6 +147,10 @@ static void steps_give_what_the_program_gives(void **state) {
     check("softmax(x @ w) @ v", "x=7x5 w=5x6 v=6x9");
     check("h = relu(x @ w); return h, h @ v", "x=7x5 w=5x6 v=6x9");
     check("(x + y).T", "x=7x5 y=7x1");
+    check("h = x + y; return h, sum(h, axis=0), x / sum(h * h, axis=all)", "x=7x5 y=7x5");
+    check("layernorm(softmax(x) - mean(y, axis=0), g, b)", "x=7x5 y=7x5 g=5 b=5");
+    check("softmax(x) * exp(tanh(b))", "x=70x50 b=50");
+    check("s = max(abs(x)) / 127; q = i8(x / s); return q, s", "x=7x5:f16");
 }
 
 int main(void) {

@@ -43,8 +43,9 @@ static bool wanted(size_t program) {
     return !only || (size_t)atoi(only) == program;
 }
 
+/* Each program in one type, in all with KF_CHECK_ALL=1. */
 static void programs_are_right(void **state) {
-    static const DType dtypes[] = {DT_F32, DT_F16, DT_BF16};
+    static const DType dtypes[] = {DT_F32, DT_F16, DT_BF16, DT_F64};
     Arena *arena = arena_open();
     Subjects subjects = {0};
     JudgeCounts counts = {0};
@@ -52,7 +53,8 @@ static void programs_are_right(void **state) {
     (void)state;
     for (size_t p = 0; p < sizeof row_programs / sizeof *row_programs; p++)
         for (size_t d = 0; wanted(p) && d < sizeof dtypes / sizeof *dtypes; d++)
-            add_program(arena, &subjects, row_programs[p], dtypes[d]);
+            if (getenv("KF_CHECK_ALL") || (p + p / 4) % 4 == d)
+                add_program(arena, &subjects, row_programs[p], dtypes[d]);
     if (!judge_compile(&subjects, &why) || !judge_all(&subjects, &counts, &why))
         fail_msg("%s", why.text);
     printf("shim: %u programs over rows, %u points, %u edges\n", counts.programs, counts.points,
