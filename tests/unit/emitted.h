@@ -1,8 +1,8 @@
 /* For tests of emitters: what they write, on every device present: compiled by the device, run at
  * every kind of shape, at aligned and misaligned addresses, and at many points; compared with an
  * evaluation of the Ir element by element, and bit for bit between points; where something gathers,
- * with the oracle's intervals, and bit for bit between numbers of threads. Guards around every array
- * must stay. */
+ * with the oracle's intervals, and bit for bit between numbers of threads. Guards around every
+ * array must stay. */
 #ifndef TEST_EMITTED_H
 #define TEST_EMITTED_H
 
