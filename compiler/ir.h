@@ -144,10 +144,14 @@ Value ir_power(Ir *ir, Value a, Value b, Span span);
 enum { POWER_MAX = 16 };
 /* Sums and products of integers are i64, mean and var of integers f32. */
 Value ir_reduce(Ir *ir, Reduction reduction, Value a, AxisRange axes, Span span);
+/* A computed operand that is narrower than the compute type is rounded to its own (an IR_CAST): a
+ * product reads stored arrays. */
 Value ir_matmul(Ir *ir, Value a, Value b, Span span);
 Value ir_transpose(Ir *ir, Value a, Span span);
 /* Params, inputs and outputs of `from`, with values as `map` has them. */
 void ir_copy_interface(Ir *to, const Ir *from, const Value *map);
+/* The value holds nothing that rounding to its own type would take away. */
+bool ir_is_rounded(const Ir *ir, Value value);
 /* `node`, or the constant it folds to. */
 Value ir_finish(Ir *ir, IrNode node);
 

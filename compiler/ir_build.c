@@ -252,11 +252,26 @@ Value ir_reduce(Ir *ir, Reduction reduction, Value a, AxisRange axes, Span span)
     return ir_value(ir, node);
 }
 
+bool ir_is_rounded(const Ir *ir, Value value) {
+    const IrNode *node = ir_node(ir, value);
+    DType type = node->type.dtype;
+    if (!dtype_is_float(type) || type == ir->compute) return true;
+    while (node->op == IR_TRANSPOSE || node->op == IR_MAX || node->op == IR_MIN)
+        node = ir_node(ir, node->arg[0]);
+    return node->op == IR_INPUT || (node->op == IR_CAST && ir_dtype(ir, node->arg[0]) != DT_WEAK);
+}
+
+/* What is computed is stored before a product reads it. */
+static Value factor(Ir *ir, DType type, Value a, Span span) {
+    a = ir_operand(ir, type, a, span);
+    return ir_is_rounded(ir, a) ? a : ir_cast(ir, ir_dtype(ir, a), a, span);
+}
+
 Value ir_matmul(Ir *ir, Value a, Value b, Span span) {
     DType type = type_promote(ir_dtype(ir, a), ir_dtype(ir, b));
     IrNode node = {.op = IR_MATMUL, .count = 2, .type = {.dtype = type}, .span = span};
-    node.arg[0] = ir_operand(ir, type, a, span);
-    node.arg[1] = ir_operand(ir, type, b, span);
+    node.arg[0] = factor(ir, type, a, span);
+    node.arg[1] = factor(ir, type, b, span);
     type_matmul(&ir_node(ir, a)->type, &ir_node(ir, b)->type, &node.type);
     return ir_value(ir, node);
 }

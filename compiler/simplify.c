@@ -107,18 +107,8 @@ static Value simplify_primitive(Simplify *s) {
     }
 }
 
-/* The value holds nothing that rounding to its own type would take away. */
-static bool is_rounded(const Ir *ir, Value value) {
-    const IrNode *node = ir_node(ir, value);
-    DType type = node->type.dtype;
-    if (!dtype_is_float(type) || type == ir->compute) return true;
-    while (node->op == IR_TRANSPOSE || node->op == IR_MAX || node->op == IR_MIN)
-        node = ir_node(ir, node->arg[0]);
-    return node->op == IR_INPUT || (node->op == IR_CAST && ir_dtype(ir, node->arg[0]) != DT_WEAK);
-}
-
 static Value simplify_cast(const Simplify *s) {
-    return is_rounded(s->ir, s->node->arg[0]) ? same_as(s, 0) : 0;
+    return ir_is_rounded(s->ir, s->node->arg[0]) ? same_as(s, 0) : 0;
 }
 
 static Value simplify_node(Ir *ir, const IrNode *node) {

@@ -110,6 +110,8 @@ static const char *check_matmul(const Check *c) {
         return "product of other types";
     if (!type_matmul(arg_type(c, 0), arg_type(c, 1), &shape))
         return "product of shapes that do not fit";
+    if (!ir_is_rounded(c->ir, c->node->arg[0]) || !ir_is_rounded(c->ir, c->node->arg[1]))
+        return "product of what is not stored";
     return type_same_shape(&shape, &c->node->type) ? NULL : "product has another shape";
 }
 
