@@ -201,12 +201,13 @@ static void spread(const Plan *plan, const Type *shape, uint32_t i) {
     }
 }
 
-/* Outermost first by the first output's strides, which is the given order where it is row-major. */
-static void order_axes(Plan *plan, const Type *shape) {
+/* Outermost first by the first output's strides, which is the given order where it is row-major; in
+ * that order where there are to be `rows`. */
+static void order_axes(Plan *plan, const Type *shape, bool rows) {
     const int64_t *stride = plan->stores.data[0].stride;
     for (uint32_t i = 0; i < shape->rank; i++) {
         uint32_t at = i;
-        for (; at > 0 && plan->count > 0; at--) {
+        for (; at > 0 && plan->count > 0 && !rows; at--) {
             uint32_t other = plan->order[at - 1];
             if (shape->dim[i] == 1 || shape->dim[other] == 1) break;
             if (llabs(stride[other]) >= llabs(stride[i])) break;
@@ -225,17 +226,23 @@ static bool merges(const Plan *plan, uint32_t outer, uint32_t inner, int64_t inn
 }
 
 /* Where each axis goes: an axis of extent 1 nowhere, one that every array walks together with the
- * axis outside it into that one. */
-static void choose_axes(Plan *plan, const Type *shape) {
+ * axis outside it into that one. The last stays alone where there are to be `rows`. */
+static void choose_axes(Plan *plan, const Type *shape, bool rows) {
     int32_t last = PLAN_DROPPED;
     plan->rank = 0;
     for (uint32_t i = 0; i < plan->full_rank; i++) {
         uint32_t axis = plan->order[i];
+        bool alone = rows && i + 1 == plan->full_rank;
         plan->into[i] = PLAN_DROPPED;
-        if (shape->dim[axis] == 1) continue;
-        if (last < 0 || !merges(plan, (uint32_t)last, axis, shape->dim[axis])) plan->rank++;
+        if (shape->dim[axis] == 1 && !alone) continue;
+        if (last < 0 || alone || !merges(plan, (uint32_t)last, axis, shape->dim[axis]))
+            plan->rank++;
         plan->into[i] = (int32_t)plan->rank - 1;
         last = (int32_t)axis;
+    }
+    if (rows && plan->rank < 2) {
+        if (plan->full_rank > 0) plan->into[plan->full_rank - 1] = 1;
+        plan->rank = 2;
     }
     if (plan->rank == 0 && plan->full_rank > 0) plan->into[plan->full_rank - 1] = 0;
     if (plan->rank == 0) plan->rank = 1;
@@ -248,7 +255,8 @@ static void collapse(Plan *plan, const Type *shape) {
         if (plan->into[i] >= 0) plan->extent[plan->into[i]] *= shape->dim[plan->order[i]];
     for (uint32_t k = 0; k < access_count(plan); k++) {
         Access *access = access_at(plan, k);
-        int64_t stride[RANK_MAX] = {plan->full_rank == 0};
+        int64_t stride[RANK_MAX] = {0};
+        if (plan->full_rank == 0) stride[plan->rank - 1] = 1;
         for (uint32_t i = 0; i < plan->full_rank; i++)
             if (plan->into[i] >= 0) stride[plan->into[i]] = access->stride[plan->order[i]];
         memcpy(access->stride, stride, sizeof stride);
@@ -400,21 +408,30 @@ static Plan *finish(Arena *arena, Plan *plan) {
     return plan;
 }
 
-Plan *plan(Arena *arena, const Ir *ir, const Group *group) {
+static Plan *make(Arena *arena, const Ir *ir, const Group *group, bool rows) {
     Type shape;
     Plan *plan = start(arena, ir, group->outputs.data, group->outputs.count, &shape);
-    order_axes(plan, &shape);
-    choose_axes(plan, &shape);
+    order_axes(plan, &shape, rows);
+    choose_axes(plan, &shape, rows);
     collapse(plan, &shape);
     for (uint32_t i = 0; i < access_count(plan); i++) {
         Access *access = access_at(plan, i);
-        if (plan->count == 1) access->stride[0] = 1; /* any stride will do: the simplest kernel */
+        if (plan->count == 1 && !rows)
+            access->stride[0] = 1; /* any stride will do: the simplest kernel */
         access->class = classify(plan, access);
     }
     plan->index64 = needs_index64(plan);
     plan->text = canonical_text(arena, ir->source);
     plan->name = canonical_name(arena, ir->source);
     return finish(arena, plan);
+}
+
+Plan *plan(Arena *arena, const Ir *ir, const Group *group) {
+    return make(arena, ir, group, false);
+}
+
+Plan *plan_rows(Arena *arena, const Ir *ir, const Group *group) {
+    return make(arena, ir, group, true);
 }
 
 /* --- the same kernel at another shape */
