@@ -4,8 +4,7 @@
  * so that neither a tail nor a knob ever changes a bit. */
 #include <string.h>
 
-#include "compiler/emit.h"
-#include "compiler/language.h"
+#include "compiler/emit_c.h"
 
 const EmitLanguage emit_language_c = {
     .name = "c",
@@ -99,6 +98,11 @@ static void print_vector(const Emitter *e) {
     emit_body(e->out, e->plan, C, 4);
     for (uint32_t i = 0; i < e->plan->stores.count; i++) print_store(e, &e->plan->stores.data[i]);
     text_add(e->out, "}\n");
+}
+
+void c_print_vector(Text *out, const Plan *plan, const Parameters *parameters) {
+    const Emitter e = {.plan = plan, .out = out, .parameters = *parameters};
+    print_vector(&e);
 }
 
 /* --- a run of elements along the last axis */
@@ -391,8 +395,7 @@ static void print_rules(const Emitter *e) {
         size, size, size);
 }
 
-/* Bytes of the widest value: it decides how many elements a vector has. */
-static int widest(const Plan *plan) {
+int c_widest(const Plan *plan) {
     bool wide = plan->compute == DT_F64;
     for (uint32_t i = 0; i < plan->loads.count; i++) wide |= plan->loads.data[i].dtype == DT_I64;
     for (uint32_t i = 0; i < plan->stores.count; i++) wide |= plan->stores.data[i].dtype == DT_I64;
@@ -416,7 +419,7 @@ const Template *emit_c(Arena *arena, const Plan *plan) {
     emit_head(&text, C, plan, knobs, count);
     print_rules(&e);
     emit_defaults(&text, plan, knobs, count);
-    text_printf(&text, SHARED_BEGIN "#define K_BYTES %d\n#define K_F64 %d\n", widest(plan),
+    text_printf(&text, SHARED_BEGIN "#define K_BYTES %d\n#define K_F64 %d\n", c_widest(plan),
                 plan->compute == DT_F64);
     emit_prelude(&text, C, text_string(&code));
     text_add(&text, text_string(&code));

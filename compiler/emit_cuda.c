@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "compiler/cuda_space.h"
-#include "compiler/emit.h"
+#include "compiler/emit_cuda.h"
 
 const EmitLanguage emit_language_cuda = {
     .name = "cuda",
@@ -42,9 +42,7 @@ static void print_parameters(const Emitter *e, const char *whole) {
     }
     for (uint32_t i = 0; i < e->parameters.list.count; i++) {
         const Parameter *parameter = &e->parameters.list.data[i];
-        size_t length = strlen(parameter->name);
-        bool inverse = length > 4 && strcmp(parameter->name + length - 4, "_div") == 0;
-        bool size = strncmp(parameter->name, "kf_", 3) == 0 && !inverse;
+        bool size = !parameter_is_scalar(parameter) && !parameter_is_reciprocal(parameter);
         emit_next(e->out, 1, "const %s %s", size ? whole : dtype_info(parameter->dtype)->cuda,
                   parameter->name);
     }
@@ -98,6 +96,11 @@ static void print_element(const Emitter *e) {
     emit_body(e->out, e->plan, CUDA, 4);
     for (uint32_t i = 0; i < e->plan->stores.count; i++) print_put(e, &e->plan->stores.data[i]);
     text_add(e->out, "}\n");
+}
+
+void cuda_print_element(Text *out, const Plan *plan, const Parameters *parameters) {
+    const Emitter e = {.plan = plan, .out = out, .parameters = *parameters};
+    print_element(&e);
 }
 
 static void print_scalar_arguments(const Emitter *e) {
