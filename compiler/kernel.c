@@ -43,14 +43,23 @@ static void add_generated(Arena *arena, Kernels *kernels, const Library *library
     Groups groups = fuse(arena, ir);
     if (groups.list.count != 1 || groups.list.data[0].kind != GROUP_ELEMENTWISE) return;
     const Plan *p = plan(arena, ir, &groups.list.data[0]);
-    Kernel kernel = {"generated", emit(arena, library->language, p), p, NULL};
+    Kernel kernel = {.name = "generated", .template = emit(arena, library->language, p), .plan = p};
     array_push(arena, &kernels->list, kernel);
 }
 
 static void add_template(Arena *arena, Kernels *kernels, const Template *template,
                          const Match *match) {
     if (!match) return;
-    Kernel kernel = {template->name, specialise(arena, template, match_types(match)), NULL, match};
+    Kernel kernel = {.name = template->name,
+                     .template = specialise(arena, template, match_types(match)),
+                     .match = match};
+    array_push(arena, &kernels->list, kernel);
+}
+
+static void add_splice(Arena *arena, Kernels *kernels, const Template *template,
+                       const Splice *splice) {
+    if (!splice) return;
+    Kernel kernel = {.name = template->name, .template = splice_template(splice), .splice = splice};
     array_push(arena, &kernels->list, kernel);
 }
 
@@ -59,8 +68,11 @@ Kernels kernels_find(Arena *arena, const Library *library, const Ir *ir) {
     add_generated(arena, &kernels, library, ir);
     for (uint32_t i = 0; i < library->templates.count; i++) {
         const Template *template = library->templates.data[i];
-        add_template(arena, &kernels, template,
-                     match_template(arena, template, library->registry, ir));
+        if (splice_takes(template))
+            add_splice(arena, &kernels, template, splice(arena, template, library->registry, ir));
+        else
+            add_template(arena, &kernels, template,
+                         match_template(arena, template, library->registry, ir));
     }
     return kernels;
 }
@@ -73,6 +85,7 @@ Kernels kernels_of(Arena *arena, const Template *template, const Ir *ir) {
 
 const Bound *kernel_bound(Arena *arena, const Kernel *kernel, const Ir *ir) {
     if (kernel->match) return match_bound(arena, kernel->match, ir);
+    if (kernel->splice) return splice_bound(arena, kernel->splice, ir);
     const Plan *p = ir == kernel->plan->ir ? kernel->plan : plan_like(arena, kernel->plan, ir);
     return p ? plan_bound(arena, p) : NULL;
 }
@@ -80,6 +93,8 @@ const Bound *kernel_bound(Arena *arena, const Kernel *kernel, const Ir *ir) {
 void kernel_class_print(Text *out, const Kernel *kernel) {
     if (kernel->plan)
         plan_class_print(out, kernel->plan);
+    else if (kernel->splice)
+        splice_class_print(out, kernel->splice);
     else
         text_add(out, kernel->name);
 }
