@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/contract.h"
 #include "compiler/simplify.h"
 #include "compiler/verify.h"
 #include "grammar/parse.h"
@@ -31,8 +30,7 @@ KfStatus pipeline_compile(KfProgram *program, const Source *source, const KfProb
     diags_print(&session->message, &diags);
     if (!ir || !program_output_strides(session, problem, ir)) return KF_INPUT;
     program->ir = ir;
-    program->simplified = simplify(arena, ir, true);
-    if (program->fast) program->simplified = contract(arena, program->simplified);
+    program_simplify(program);
     const char *broken = verify(program->simplified, arena);
     if (broken) fprintf(stderr, "kfuse: internal error: %s\n", broken), abort();
     program->expression = program_one_line(arena, program->ast);
@@ -69,30 +67,32 @@ static const char *covered(KfProgram *program, const char *language) {
 }
 
 /* Says at which value no kernel could be had, and what can be. */
-static KfStatus uncovered(KfProgram *program, const char *language, const Group *group) {
+static KfStatus refuse(KfProgram *program, const char *language, const Uncovered *uncovered) {
     Diags diags = {.arena = program->arena};
-    const IrNode *culprit = ir_node(program->simplified, group->culprit);
+    const IrNode *culprit = ir_node(uncovered->ir, uncovered->culprit);
     diag_error(&diags, program->ir->source, culprit->span, covered(program, language),
-               "no kernel covers %s ('%s')",
-               group->kind == GROUP_PRODUCT ? "this product" : "this reduction",
-               ir_op_name(culprit));
+               "no kernel covers this %s ('%s')",
+               culprit->op == IR_MATMUL ? "product" : "reduction", ir_op_name(culprit));
     diags_print(&program->session->message, &diags);
     return KF_NO_KERNEL;
 }
 
-KfStatus pipeline_parts(KfProgram *program, Arena *arena, const char *language, Parts *parts) {
+static bool has_elements(const Ir *ir) {
+    for (uint32_t i = 0; i < ir->outputs.count; i++)
+        if (type_count(&ir->outputs.data[i].type) > 0) return true;
+    return false;
+}
+
+KfStatus pipeline_partitions(KfProgram *program, Arena *arena, const char *language,
+                             Partitions *partitions) {
     const Ir *ir = program->simplified;
-    if (program->template) return template_parts(program, arena, language, parts);
-    Groups groups = fuse(arena, ir);
-    bool only = groups.list.count == 1;
-    for (uint32_t i = 0; i < groups.list.count; i++) {
-        const Group *group = &groups.list.data[i];
-        Part part = {.group = group, .ir = only ? ir : fuse_part(arena, ir, group)};
-        part.kernels = kernels_find(arena, library(program, language), part.ir);
-        if (part.kernels.list.count == 0) return uncovered(program, language, group);
-        if (type_count(&ir->outputs.data[group->outputs.data[0]].type) > 0)
-            array_push(arena, &parts->list, part);
-    }
+    Uncovered uncovered = {0};
+    if (program->template) return template_partitions(program, arena, language, partitions);
+    if (!has_elements(ir)) return KF_OK;
+    Chains chains = fuse(arena, library(program, language), ir, &uncovered);
+    if (chains.list.count == 0) return refuse(program, language, &uncovered);
+    for (uint32_t i = 0; i < chains.list.count; i++)
+        partition_add(arena, partitions, chains.list.data[i]);
     return KF_OK;
 }
 
@@ -112,46 +112,87 @@ static const Ir *rounded_program(const KfProgram *program, Arena *arena) {
                     true);
 }
 
-/* Whether one kernel is the whole program: no other group, no output without elements. */
-static bool is_whole(const Parts *parts, const Ir *ir) {
-    return parts->list.count == 1 && parts->list.data[0].ir == ir;
+/* A way of more bytes than this is tried only where the first lacks work for all processors. */
+static const double BYTES_WORTH = 1.5;
+
+/* Rows of whole kernels are what processors share. */
+static bool lacks_work(const Chain *chain, const DeviceIdentity *identity) {
+    for (uint32_t i = 0; i < chain->steps.count; i++) {
+        const Plan *plan = chain->steps.data[i].kernels.list.data[0].plan;
+        if (plan && plan->group.kind == GROUP_ROWS && plan->extent[plan->rank - 1] > 0 &&
+            plan->count / plan->extent[plan->rank - 1] < 2 * identity->sms)
+            return true;
+    }
+    return false;
+}
+
+/* Which ways race: all of them on full effort, the first alone where nothing is searched. */
+static void choose_partitions(Partitions *partitions, const KfTuneOptions *in,
+                              const DeviceIdentity *identity) {
+    const Chain *first = partitions->list.data[0].chain;
+    bool all = in->effort == KF_FULL || lacks_work(first, identity);
+    uint32_t count = 1;
+    for (uint32_t i = 1; i < partitions->list.count && !in->point && !in->no_tune; i++) {
+        Partition *partition = &partitions->list.data[i];
+        if (all || (double)partition->chain->bytes <= BYTES_WORTH * (double)first->bytes)
+            partitions->list.data[count++] = *partition;
+    }
+    partitions->list.count = count;
+}
+
+/* An equal step of a way before this one, which is tuned once. */
+static Part *find_equal(const Partitions *partitions, uint32_t before, const Part *part) {
+    for (uint32_t p = 0; p < before; p++)
+        for (uint32_t i = 0; i < partition_count(&partitions->list.data[p]); i++) {
+            Part *other = partitions->list.data[p].parts[i];
+            if (strcmp(other->problem.key.text, part->problem.key.text) == 0 &&
+                strcmp(other->problem.key.shape, part->problem.key.shape) == 0)
+                return other;
+        }
+    return NULL;
 }
 
 /* Every part as a problem of its own. */
-static KfStatus build_problems(KfKernel *kernel, const TuneProblem *whole, const Parts *parts,
-                               const KfTuneOptions *in) {
+static KfStatus build_problems(KfKernel *kernel, const TuneProblem *whole,
+                               const Partitions *partitions, const KfTuneOptions *in) {
     ProblemOptions options = {kernel->program->math, in->hot, in->exact};
-    const Ir *rounded = is_whole(parts, whole->ir) ? whole->rounded : NULL;
-    KfStatus status = KF_OK;
-    for (uint32_t i = 0; i < parts->list.count && status == KF_OK; i++) {
-        Part *part = &parts->list.data[i];
-        problem_build(kernel->arena, whole, part->ir, rounded, &part->kernels, &options,
-                      &part->problem);
-        status = space_check_points(kernel->program, part);
-    }
-    kernel->parts = parts->list.data;
-    kernel->part_count = parts->list.count;
-    return status;
+    for (uint32_t p = 0; p < partitions->list.count; p++)
+        for (uint32_t i = 0; i < partition_count(&partitions->list.data[p]); i++) {
+            Part **part = &partitions->list.data[p].parts[i];
+            const Ir *rounded = (*part)->ir == whole->ir ? whole->rounded : NULL;
+            problem_build(kernel->arena, whole, (*part)->ir, rounded, &(*part)->kernels, &options,
+                          &(*part)->problem);
+            KfStatus status = space_check_points(kernel->program, *part);
+            if (status != KF_OK) return status;
+            Part *equal = find_equal(partitions, p, *part);
+            if (equal) *part = equal;
+        }
+    kernel->partition = &partitions->list.data[0];
+    return KF_OK;
 }
 
-/* The chain that the program is compared with, or NULL. An only part is judged and timed against it by
- * itself; of several, the whole is, and each has its roof. */
-static bool add_companions(KfKernel *kernel, TuneProblem *whole, const Parts *parts,
-                           const Eager **eager_chain, Why *why) {
-    const KfProgram *program = kernel->program;
+/* The chain that the program is compared with, or NULL. An only part is judged and timed against it
+ * by itself; of several, the whole is, and each has its roof. */
+static bool add_companions(KfKernel *kernel, TuneProblem *whole, const Partitions *partitions,
+                           const Chain *chain, Why *why) {
     const Library *kernels = library(kernel->program, kernel->device->language);
-    Diags diags = {.arena = kernel->arena};
-    const Eager *chain = NULL;
-    if (program->ast)
-        chain = eager(kernel->arena, program->ast, program->session->registry, &program->lower,
-                      program->ir, &diags);
-    *eager_chain = chain;
-    bool only = is_whole(parts, whole->ir);
-    for (uint32_t i = 0; i < parts->list.count; i++)
-        if (!problem_companions(kernel->arena, only ? chain : NULL, kernels,
-                                &parts->list.data[i].problem, why))
-            return false;
+    bool only =
+        partitions->list.count == 1 && partition_is_whole(&partitions->list.data[0], whole->ir);
+    for (uint32_t p = 0; p < partitions->list.count; p++)
+        for (uint32_t i = 0; i < partition_count(&partitions->list.data[p]); i++) {
+            TuneProblem *problem = &partitions->list.data[p].parts[i]->problem;
+            if (!problem->companions &&
+                !problem_companions(kernel->arena, only ? chain : NULL, kernels, problem, why))
+                return false;
+        }
     return only || problem_companions(kernel->arena, chain, kernels, whole, why);
+}
+
+const Chain *pipeline_eager(const KfProgram *program, Arena *arena) {
+    Diags diags = {.arena = arena};
+    if (!program->ast) return NULL;
+    return eager(arena, program->ast, program->session->registry, &program->lower, program->ir,
+                 &diags);
 }
 
 KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *in) {
@@ -159,19 +200,18 @@ KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *in) {
     KfSession *session = program->session;
     Arena *arena = kernel->arena;
     double began = tuning_clock();
-    const Eager *chain;
     DeviceIdentity *identity = arena_new(arena, DeviceIdentity);
     TuneOptions options;
-    Parts parts = {0};
+    Partitions partitions = {0};
     Why why;
     if (!device_select(program->device, &kernel->device, &kernel->index, &why))
         return session_say(session, KF_ENVIRONMENT, "%s", why.text);
-    KfStatus status = pipeline_parts(program, arena, kernel->device->language, &parts);
+    KfStatus status = pipeline_partitions(program, arena, kernel->device->language, &partitions);
     if (status != KF_OK) return status;
     if (!tuning_identify(session, kernel->device, kernel->index, arena, identity, &why))
         return session_say(session, KF_ENVIRONMENT, "%s", why.text);
     if ((status = tuning_fits_memory(program, identity)) != KF_OK) return status;
-    if (parts.list.count == 0) return tuning_nothing(kernel, identity, began);
+    if (partitions.list.count == 0) return tuning_nothing(kernel, identity, began);
 
     TuneProblem whole = {
         .device = kernel->device,
@@ -183,12 +223,13 @@ KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *in) {
         .journal = session->journal,
         .given = program->given,
     };
-    if ((status = build_problems(kernel, &whole, &parts, in)) != KF_OK) return status;
-    Part *list = parts.list.data;
-    if (!tuning_options(program, in, &list[0].problem, arena, &options)) return KF_USAGE;
-    if (!options.retune && tuning_answer(kernel, list, parts.list.count, &options, began))
-        return KF_OK;
-    if (!add_companions(kernel, &whole, &parts, &chain, &why))
+    choose_partitions(&partitions, in, identity);
+    if ((status = build_problems(kernel, &whole, &partitions, in)) != KF_OK) return status;
+    const TuneProblem *first = &partitions.list.data[0].parts[0]->problem;
+    if (!tuning_options(program, in, first, arena, &options)) return KF_USAGE;
+    if (!options.retune && tuning_answer(kernel, &partitions, &options, began)) return KF_OK;
+    const Chain *chain = pipeline_eager(program, arena);
+    if (!add_companions(kernel, &whole, &partitions, chain, &why))
         return session_say(session, KF_NO_KERNEL, "%s", why.text);
-    return tuning_kernel(kernel, &whole, list, parts.list.count, &options, chain, began);
+    return tuning_kernel(kernel, &whole, &partitions, &options, chain, began);
 }

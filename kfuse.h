@@ -108,6 +108,8 @@ typedef struct KfProblem {
     const char *reference_name; /* in the report; NULL: "a reference" */
 } KfProblem;
 
+typedef enum KfFormat { KF_TEXT, KF_JSON } KfFormat;
+
 typedef enum KfEffort { KF_NORMAL, KF_QUICK, KF_FULL } KfEffort;
 
 typedef struct KfTuneOptions {
@@ -174,16 +176,26 @@ typedef enum KfStage {
     KF_STAGE_IR,
     KF_STAGE_PLAN,
     KF_STAGE_CUDA,
-    KF_STAGE_C
+    KF_STAGE_C,
+    KF_STAGE_GROUPS /* the kernels it is cut into, each way, and the bytes that saves */
 } KfStage;
 /* A stage as text; needs no device. `point` chooses the knobs of the two languages (NULL: the
  * analytic default). *text is freed with kf_free. KF_NO_KERNEL where nothing covers the program. */
 KF_API KfStatus kf_program_dump(KfProgram *program, KfStage stage, const char *point, char **text);
 KF_API void kf_free(void *memory);
 /* Right results by the oracle, interpreted on the host: works for the whole language. Host
- * pointers, dense outputs. */
+ * pointers, dense outputs that overlap no input, not even one that they update. */
 KF_API KfStatus kf_program_evaluate(KfProgram *program, const void *const *inputs,
                                     void *const *outputs);
+
+/* The backward program of `text`, in the language: `dy` for each output y in, `dx` for each input x out
+ * (grad.h says what it does where). No shape is needed, and none is in the result. Of `problem` (or NULL:
+ * all f32) the source's name and the inputs' types alone are looked at. `wrt`: the inputs to derive by;
+ * none: all floating ones that an output depends on smoothly. KF_JSON: the text and which name stands for
+ * what. *out is freed with kf_free. */
+KF_API KfStatus kf_program_grad(KfSession *session, const char *text, size_t length,
+                                const KfProblem *problem, const char *const *wrt, size_t wrt_count,
+                                KfFormat format, char **out);
 
 /* --- template: a kernel of your own */
 
@@ -226,7 +238,6 @@ KF_API KfStatus kf_launch(KfKernel *kernel, const void *const *inputs, void *con
 /* The same on host arrays, whatever the device: copies in, launches, copies out, waits. */
 KF_API KfStatus kf_run(KfKernel *kernel, const void *const *inputs, void *const *outputs);
 
-typedef enum KfFormat { KF_TEXT, KF_JSON } KfFormat;
 /* The report, as long as the kernel lives. */
 KF_API const char *kf_kernel_report(KfKernel *kernel, KfFormat format);
 

@@ -107,7 +107,8 @@ static KfStatus race_points(KfKernel *kernel, const TuneProblem *problem,
 
 static KfStatus verify_end(KfKernel *kernel, const KfTuneOptions *in, const Ir *ir,
                            KfBucketEnd *end) {
-    const TuneProblem *home = &kernel->parts[0].problem;
+    const Part *part = kernel->partition->parts[0];
+    const TuneProblem *home = &part->problem;
     KfSession *session = kernel->program->session;
     Arena *arena = kernel->arena;
     ProblemOptions how = {.math = kernel->program->math, .hot = in->hot, .exact = true};
@@ -124,7 +125,7 @@ static KfStatus verify_end(KfKernel *kernel, const KfTuneOptions *in, const Ir *
     Why why;
     const char *reason;
     end->shape = problem_space(arena, ir);
-    problem_build(arena, &where, ir, NULL, &kernel->parts[0].kernels, &how, &problem);
+    problem_build(arena, &where, ir, NULL, &part->kernels, &how, &problem);
     if (!tuning_options(kernel->program, in, &problem, arena, &options)) return KF_USAGE;
     if (!tune(arena, &problem, &options, tuned, &why))
         return session_say(session, KF_ENVIRONMENT, "%s", why.text);
@@ -150,10 +151,11 @@ KfStatus kf_verify_bucket(KfKernel *kernel, const KfTuneOptions *options, KfBuck
     search.point = NULL;
     text_clear(&session->message);
     *count = 0;
-    if (kernel->part_count != 1)
-        return session_say(session, KF_USAGE, "a bucket is of one kernel, and this program has %u",
-                           kernel->part_count);
-    const TuneProblem *home = &kernel->parts[0].problem;
+    if (!kernel->partition || !partition_is_whole(kernel->partition, kernel->program->simplified))
+        return session_say(
+            session, KF_USAGE,
+            "a bucket is of one kernel, and this program has another number of them");
+    const TuneProblem *home = &kernel->partition->parts[0]->problem;
     if (home->given && home->given->references)
         return session_say(session, KF_USAGE, "a reference is of one shape, a bucket of many");
     for (int high = 0; high < 2; high++) {

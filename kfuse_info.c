@@ -104,12 +104,14 @@ static KfStatus check_devices(KfSession *session, const Registry *registry, cons
 static KfStatus check_file(KfSession *session, const Registry *registry, const Ast *ast,
                            Arena *arena, Text *out) {
     OpName *ops = arena_array(arena, OpName, ast->statements.count + 1);
+    uint32_t count = 0;
     for (uint32_t i = 0; i < ast->statements.count; i++) {
+        if (ast->statements.data[i].kind != STATEMENT_DEFINE) continue;
         const Function *function = registry_find(registry, ast->statements.data[i].name);
-        ops[i] = (OpName){function->name, function->required};
+        ops[count++] = (OpName){function->name, function->required};
     }
-    ops_warn_bounds(&session->message, registry, ops, ast->statements.count, arena);
-    return check_devices(session, registry, ops, ast->statements.count, arena, out);
+    ops_warn_bounds(&session->message, registry, ops, count, arena);
+    return check_devices(session, registry, ops, count, arena, out);
 }
 
 KfStatus kf_ops_check(KfSession *session, const char *path, char **text) {

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 
+#include "compiler/fuse.h"
 #include "compiler/lower.h"
 #include "kfuse.h"
 #include "tuner/given.h"
@@ -38,9 +39,10 @@ struct KfProgram {
     const char *reference;      /* what judges it, for the report; NULL: the oracle */
     LowerOptions lower;
     const Ir *ir;         /* as lowered */
-    const Ir *simplified; /* calls inlined */
+    const Ir *simplified; /* calls inlined; --math fast: by its rules */
     const char *device, *math;
-    bool fast;                   /* --math fast: contracted */
+    bool fast;                   /* --math fast */
+    const char *math_done;       /* what that did, "" if nothing or another mode */
     const char *expression;      /* canonical, on one line */
     const Library *libraries[2]; /* of CUDA and C kernels, opened when first needed */
 };
@@ -50,8 +52,7 @@ struct KfKernel {
     Arena *arena;
     const Device *device;
     int index;
-    const struct Part *parts;
-    uint32_t part_count;
+    const struct Partition *partition; /* the one that won */
     const Run *run;
     const Binary *binaries;
     uint32_t binary_count;
@@ -60,17 +61,29 @@ struct KfKernel {
     Text text, json;
 };
 
-/* A group of the program's outputs: one kernel of it, and what that is chosen from. */
+/* One kernel of the program: what it is chosen from and, once tuned, what was chosen. */
 typedef struct Part {
-    const Group *group;
-    const Ir *ir; /* the program of these outputs alone */
+    const Ir *ir;
     Kernels kernels;
     TuneProblem problem;
+    const Run *run; /* NULL: not tuned, or none is right */
+    Binary binary;
+    Report report;
 } Part;
 
-typedef struct Parts {
-    ARRAY(Part) list;
-} Parts;
+/* A way to cut the program; steps that several ways share are one part. */
+typedef struct Partition {
+    const Chain *chain;
+    Part **parts; /* per step */
+} Partition;
+
+typedef struct Partitions {
+    ARRAY(Partition) list; /* none: no output has elements */
+} Partitions;
+
+static inline uint32_t partition_count(const Partition *partition) {
+    return partition->chain->steps.count;
+}
 
 /* Adds "kfuse: …" to the session's message and returns `status`. */
 KfStatus session_say(KfSession *session, KfStatus status, const char *format, ...)
@@ -83,12 +96,17 @@ bool session_clear_store(KfSession *session, char *why, size_t size);
 /* kfuse.c: the two halves of the pipeline. */
 KfStatus pipeline_compile(KfProgram *program, const Source *source, const KfProblem *problem);
 KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *options);
-/* The program's parts with their kernels in a language, "cuda" or "c"; KF_NO_KERNEL with a diagnostic
- * at what no kernel covers yet. Outputs without elements have no part. */
-KfStatus pipeline_parts(KfProgram *program, Arena *arena, const char *language, Parts *parts);
+/* The ways to cut the program with their kernels in a language, "cuda" or "c"; KF_NO_KERNEL with a
+ * diagnostic at what no kernel covers. */
+KfStatus pipeline_partitions(KfProgram *program, Arena *arena, const char *language,
+                             Partitions *partitions);
 
-/* kfuse_template.c: the part of a template's program. */
-KfStatus template_parts(KfProgram *program, Arena *arena, const char *language, Parts *parts);
+/* What the program is compared with; NULL: nothing. */
+const Chain *pipeline_eager(const KfProgram *program, Arena *arena);
+
+/* kfuse_template.c: the one partition of a template's program. */
+KfStatus template_partitions(KfProgram *program, Arena *arena, const char *language,
+                             Partitions *partitions);
 /* kfuse_space.c: KF_NO_KERNEL where `require` leaves none of the kernels a point, with what excludes
  * them. */
 KfStatus space_check_points(KfProgram *program, const Part *part);
@@ -96,6 +114,8 @@ KfStatus space_check_points(KfProgram *program, const Part *part);
 /* kfuse_program.c */
 /* A program with all that `problem` says, not compiled yet. */
 KfStatus program_new(KfSession *session, const KfProblem *problem, KfProgram **program);
+/* Sets `simplified` and, for --math fast, `math_done`. */
+void program_simplify(KfProgram *program);
 Type program_type(const KfTensor *tensor, DType fallback);
 bool program_output_strides(KfSession *session, const KfProblem *problem, Ir *ir);
 const char *program_one_line(Arena *arena, const Ast *ast);
@@ -109,24 +129,30 @@ bool tuning_options(KfProgram *program, const KfTuneOptions *in, const TuneProbl
                     Arena *arena, TuneOptions *out);
 KfStatus tuning_fits_memory(KfProgram *program, const DeviceIdentity *identity);
 /* Run and binaries from an earlier answer, without any driver. */
-bool tuning_answer(KfKernel *kernel, const Part *parts, uint32_t count, const TuneOptions *options,
+bool tuning_answer(KfKernel *kernel, const Partitions *partitions, const TuneOptions *options,
                    double began);
-/* `whole` is the program itself, for judging several parts together. */
-KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *whole, Part *parts, uint32_t count,
-                       const TuneOptions *options, const Eager *eager, double began);
+/* `whole` is the program itself, for judging several kernels together. */
+KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *whole, const Partitions *partitions,
+                       const TuneOptions *options, const Chain *eager, double began);
 
 /* No output has elements: an empty Run, nothing compiled, nothing stored. */
 KfStatus tuning_nothing(KfKernel *kernel, const DeviceIdentity *identity, double began);
 
-/* kfuse_parts.c: gives the kernel the Run of all parts in a row, part i with binaries[i]. */
-void parts_assemble(KfKernel *kernel, const Part *parts, uint32_t count, const Run *const *runs,
-                    const Binary *binaries);
+/* kfuse_partition.c: a chain's steps as parts, not tuned. */
+void partition_add(Arena *arena, Partitions *partitions, const Chain *chain);
+/* Whether one kernel is the whole program. */
+bool partition_is_whole(const Partition *partition, const Ir *ir);
+/* The Run of all parts in a row, part i as module i, on the whole program's buffers. */
+const Run *partition_run(Arena *arena, const Ir *whole, const Partition *partition);
+/* Their binaries, in order. */
+const Binary *partition_binaries(Arena *arena, const Partition *partition);
+/* Their winners, "VEC=4 BLOCK=256 | softmax:TPR=32". */
+const char *partition_winner(Arena *arena, const Partition *partition);
+/* Gives the parts what the store has for such winners; false if it has them no more. */
+bool partition_stored(Arena *arena, const Partition *partition, const char *winners);
 /* The key of the whole: of its only part, or of all parts together. */
-StoreKey parts_key(Arena *arena, const Part *parts, uint32_t count);
-/* A part's Run and binary at a stored winner ("VEC=4 BLOCK=256"); false if the store has them no
- * more. */
-bool parts_stored(Arena *arena, const Part *part, const char *winner, Run *run, Binary *binary);
-/* The winner of part `index` in "VEC=4 BLOCK=256 | VEC=2 …". */
-const char *parts_winner(Arena *arena, const char *winners, uint32_t index);
+StoreKey partitions_key(Arena *arena, const Partitions *partitions);
+/* `kfuse dump --groups`: kernels, what they read and write, and what fusing saves. */
+void partitions_print(Text *out, const Partitions *partitions, const Ir *whole, const Chain *eager);
 
 #endif

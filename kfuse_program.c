@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "compiler/emit.h"
+#include "compiler/fast.h"
+#include "compiler/simplify.h"
 #include "grammar/parse.h"
 #include "kfuse_objects.h"
 
@@ -96,6 +98,17 @@ static const char *check_problem(const KfProblem *problem) {
     return wrong;
 }
 
+void program_simplify(KfProgram *program) {
+    FastDone done;
+    Text text = {0};
+    program->simplified = simplify(program->arena, program->ir, true);
+    if (!program->fast) return;
+    program->simplified = fast(program->arena, program->simplified, &done);
+    fast_print(&text, &done);
+    program->math_done = arena_copy(program->arena, text_string(&text), text.length);
+    text_free(&text);
+}
+
 KfStatus program_new(KfSession *session, const KfProblem *problem, KfProgram **out) {
     static const char *const math[] = {"default", "strict", "fast", "tf32"};
     const char *wrong = check_problem(problem);
@@ -108,6 +121,7 @@ KfStatus program_new(KfSession *session, const KfProblem *problem, KfProgram **o
     program->lower = lower_options(program->arena, problem);
     program->math = math[problem->math];
     program->fast = problem->math == KF_MATH_FAST;
+    program->math_done = "";
     if (problem->device)
         program->device = arena_copy(program->arena, problem->device, strlen(problem->device));
     *out = program;
@@ -197,16 +211,39 @@ static KfStatus dump_part(KfProgram *program, const Part *part, KfStage stage, c
     return KF_OK;
 }
 
+/* The kernels of the first way to cut the program. */
 static KfStatus dump_parts(KfProgram *program, KfStage stage, const char *label, Text *out) {
-    Parts parts = {0};
-    KfStatus status =
-        pipeline_parts(program, program->arena, stage == KF_STAGE_C ? "c" : "cuda", &parts);
-    for (uint32_t i = 0; i < parts.list.count && status == KF_OK; i++) {
-        if (parts.list.count > 1 && stage != KF_STAGE_PLAN)
+    Partitions partitions = {0};
+    KfStatus status = pipeline_partitions(program, program->arena,
+                                          stage == KF_STAGE_C ? "c" : "cuda", &partitions);
+    uint32_t count = partitions.list.count ? partition_count(&partitions.list.data[0]) : 0;
+    for (uint32_t i = 0; i < count && status == KF_OK; i++) {
+        if (count > 1 && stage != KF_STAGE_PLAN)
             text_printf(out, "%s// ---- kernel %u of %u: a file of its own ----\n", i ? "\n" : "",
-                        i + 1, parts.list.count);
-        status = dump_part(program, &parts.list.data[i], stage, label, out);
+                        i + 1, count);
+        status = dump_part(program, partitions.list.data[0].parts[i], stage, label, out);
     }
+    return status;
+}
+
+static void dump_ir(const KfProgram *program, Text *out) {
+    ir_print(out, program->ir, false);
+    if (!program->fast) return;
+    text_printf(out, "\nfast: %s\n",
+                *program->math_done ? program->math_done : "nothing in this program to change");
+    if (*program->math_done) ir_print(out, program->simplified, false);
+}
+
+static KfStatus dump_groups(KfProgram *program, Text *out) {
+    Partitions partitions = {0};
+    const Device *device;
+    int index;
+    Why why;
+    if (!device_select(program->device, &device, &index, &why))
+        return session_say(program->session, KF_ENVIRONMENT, "%s", why.text);
+    KfStatus status = pipeline_partitions(program, program->arena, device->language, &partitions);
+    if (status == KF_OK)
+        partitions_print(out, &partitions, program->ir, pipeline_eager(program, program->arena));
     return status;
 }
 
@@ -219,7 +256,8 @@ KfStatus kf_program_dump(KfProgram *program, KfStage stage, const char *point, c
                            program->template->path);
     switch (stage) {
     case KF_STAGE_AST: ast_dump(&out, program->ast); break;
-    case KF_STAGE_IR: ir_print(&out, program->ir, false); break;
+    case KF_STAGE_IR: dump_ir(program, &out); break;
+    case KF_STAGE_GROUPS: status = dump_groups(program, &out); break;
     default: status = dump_parts(program, stage, point, &out); break;
     }
     if (status == KF_OK) return session_give(&out, text);

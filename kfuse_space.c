@@ -66,30 +66,31 @@ KfStatus kf_space_open(KfSession *session, const char *lines, const KfSize *size
     return KF_INPUT;
 }
 
-static const Kernel *find_kernel(const Parts *parts, const char *name) {
-    for (uint32_t p = 0; p < parts->list.count; p++)
-        for (uint32_t k = 0; k < parts->list.data[p].kernels.list.count; k++) {
-            const Kernel *kernel = &parts->list.data[p].kernels.list.data[k];
-            if (!name || strcmp(kernel->name, name) == 0) return kernel;
-        }
+static const Kernel *find_kernel(const Part *part, const char *name) {
+    for (uint32_t k = 0; k < part->kernels.list.count; k++) {
+        const Kernel *kernel = &part->kernels.list.data[k];
+        if (!name || strcmp(kernel->name, name) == 0) return kernel;
+    }
     return NULL;
 }
 
 static KfStatus program_space(KfProgram *program, const char *name, bool sensible, KfSpace *space) {
     const Device *device;
     DeviceIdentity identity;
-    Parts parts = {0};
+    Partitions partitions = {0};
     Why why;
     int index;
     if (!device_select(program->device, &device, &index, &why) ||
         !tuning_identify(space->session, device, index, space->arena, &identity, &why))
         return session_say(space->session, KF_ENVIRONMENT, "%s", why.text);
-    KfStatus status = pipeline_parts(program, space->arena, device->language, &parts);
+    KfStatus status = pipeline_partitions(program, space->arena, device->language, &partitions);
     if (status != KF_OK) return status;
-    const Kernel *kernel = find_kernel(&parts, name);
+    if (partitions.list.count == 0 ||
+        !partition_is_whole(&partitions.list.data[0], program->simplified))
+        return session_say(space->session, KF_USAGE, "the program has not one kernel");
+    const Kernel *kernel = find_kernel(partitions.list.data[0].parts[0], name);
     if (!kernel) return session_say(space->session, KF_USAGE, "no such kernel computes this");
     const Bound *bound = kernel_bound(space->arena, kernel, program->simplified);
-    if (!bound) return session_say(space->session, KF_USAGE, "the program has several kernels");
     list_points(space, &kernel->template->space, tune_bindings(space->arena, bound, &identity),
                 sensible);
     return KF_OK;

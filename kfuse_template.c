@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/contract.h"
 #include "compiler/infer.h"
-#include "compiler/simplify.h"
 #include "kfuse_objects.h"
 
 /* --- the file */
@@ -359,8 +357,8 @@ static KfStatus compile(KfProgram *program, const KfProblem *problem) {
     diags_print(&program->session->message, &diags);
     if (!ir) return KF_INPUT;
     program->ir = ir;
-    program->simplified = template->computes ? simplify(program->arena, ir, true) : ir;
-    if (program->fast) program->simplified = contract(program->arena, program->simplified);
+    program->simplified = ir;
+    if (template->computes) program_simplify(program);
     program->expression = template->computes ? program_one_line(program->arena, program->ast)
                                              : silent_expression(program->arena, template);
     return take_data(program, problem);
@@ -383,22 +381,25 @@ KfStatus kf_template_program(KfTemplate *template, const KfProblem *problem, KfP
     return status;
 }
 
-KfStatus template_parts(KfProgram *program, Arena *arena, const char *language, Parts *parts) {
+KfStatus template_partitions(KfProgram *program, Arena *arena, const char *language,
+                             Partitions *partitions) {
     const KfTemplate *template = program->template;
     const Ir *ir = program->simplified;
-    Group *group = arena_new(arena, Group);
+    Step step = chain_whole(arena, ir);
     int64_t elements = 0;
     if (strcmp(language, template->template->language) != 0)
         return session_say(program->session, KF_USAGE, "%s is not in that language",
                            template->path);
-    for (uint32_t o = 0; o < ir->outputs.count; o++) {
-        array_push(arena, &group->outputs, o);
+    for (uint32_t o = 0; o < ir->outputs.count; o++)
         elements += type_count(&ir->outputs.data[o].type);
-    }
-    Part part = {.group = group, .ir = ir, .kernels = kernels_of(arena, template->template, ir)};
-    if (part.kernels.list.count == 0)
+    step.label = template->template->name;
+    step.kernels = kernels_of(arena, template->template, ir);
+    if (step.kernels.list.count == 0)
         return session_say(program->session, KF_INPUT, "%s does not fit these shapes and types",
                            template->path);
-    if (elements > 0) array_push(arena, &parts->list, part);
+    Chain *chain = arena_new(arena, Chain);
+    chain->name = "the kernel";
+    array_push(arena, &chain->steps, step);
+    if (elements > 0) partition_add(arena, partitions, chain);
     return KF_OK;
 }

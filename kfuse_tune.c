@@ -130,7 +130,11 @@ static void program_fields(const KfKernel *kernel, Report *r) {
     r->shape = problem_space(kernel->arena, program->ir);
     r->inputs = program->ir->inputs.count; /* a kernel may read one twice, or not at all */
     r->outputs = program->ir->outputs.count;
+    r->elements = 0; /* of the program's outputs alone */
+    for (uint32_t o = 0; o < program->ir->outputs.count; o++)
+        r->elements += type_count(&program->ir->outputs.data[o].type);
     r->math = program->math;
+    r->math_done = program->math_done;
     r->use = use_text(kernel->arena, program);
     r->reference = program->reference ? program->reference : "";
 }
@@ -142,27 +146,35 @@ static void store_fields(KfKernel *kernel, Report *r) {
     r->store = keeps ? store_path(store) : "";
 }
 
+/* Gives the kernel the Run of the partition's parts. */
+static void assemble(KfKernel *kernel, const Partition *partition) {
+    kernel->partition = partition;
+    kernel->run = partition_run(kernel->arena, kernel->program->simplified, partition);
+    kernel->binaries = partition_binaries(kernel->arena, partition);
+    kernel->binary_count = partition_count(partition);
+}
+
+static bool all_searched(const Partitions *partitions, const TuneOptions *options) {
+    for (uint32_t p = 0; p < partitions->list.count; p++)
+        for (uint32_t i = 0; i < partition_count(&partitions->list.data[p]); i++)
+            if (!tune_searched(&partitions->list.data[p].parts[i]->problem, options)) return false;
+    return true;
+}
+
 /* Run and binaries from an earlier answer, without any driver. */
-bool tuning_answer(KfKernel *kernel, const Part *parts, uint32_t count, const TuneOptions *options,
+bool tuning_answer(KfKernel *kernel, const Partitions *partitions, const TuneOptions *options,
                    double began) {
     Arena *arena = kernel->arena;
     const char *text;
     int64_t date;
-    StoreKey key = parts_key(arena, parts, count);
-    Binary *binaries = arena_array(arena, Binary, count);
-    const Run **runs = arena_array(arena, const Run *, count);
-    if (!store_answer(parts[0].problem.store, &key, arena, &text, &date) ||
-        !report_load(arena, text, &kernel->report))
+    StoreKey key = partitions_key(arena, partitions);
+    if (!store_answer(kernel->program->session->store, &key, arena, &text, &date) ||
+        !report_load(arena, text, &kernel->report) || !all_searched(partitions, options) ||
+        kernel->report.way < 0 || kernel->report.way >= partitions->list.count)
         return false;
-    for (uint32_t i = 0; i < count; i++) {
-        Run *run = arena_new(arena, Run);
-        if (!tune_searched(&parts[i].problem, options)) return false;
-        if (!parts_stored(arena, &parts[i], parts_winner(arena, kernel->report.winner, i), run,
-                          &binaries[i]))
-            return false;
-        runs[i] = run;
-    }
-    parts_assemble(kernel, parts, count, runs, binaries);
+    const Partition *partition = &partitions->list.data[kernel->report.way];
+    if (!partition_stored(arena, partition, kernel->report.winner)) return false;
+    assemble(kernel, partition);
     program_fields(kernel, &kernel->report);
     kernel->report.cached = 1;
     kernel->report.compiled = 0;
@@ -196,12 +208,13 @@ static KfStatus no_winner(KfProgram *program, const Tuned *tuned) {
         first ? outcome_phrase(first->result.outcome) : "", first ? first->result.message : "");
 }
 
-static void keep_answer(Arena *arena, const Part *parts, uint32_t count, const Report *report) {
-    StoreKey key = parts_key(arena, parts, count);
+static void keep_answer(Arena *arena, const Partitions *partitions, const Report *report,
+                        Store *store) {
+    StoreKey key = partitions_key(arena, partitions);
     Text text = {0};
     report_save(&text, report);
-    store_put_answer(parts[0].problem.store, &key, text_string(&text));
-    store_flush(parts[0].problem.store);
+    store_put_answer(store, &key, text_string(&text));
+    store_flush(store);
     text_free(&text);
 }
 
@@ -223,75 +236,180 @@ static void keep_chain(Arena *arena, Store *store, const StoreKey *key, const Ru
                         runner->binaries[m].bytes, runner->binaries[m].size);
 }
 
-/* Several kernels in a row are one Run, judged and timed as a whole beside the eager chain. */
-static KfStatus race_parts(KfKernel *kernel, const TuneProblem *whole, const StoreKey *key,
-                           const TuneOptions *options) {
-    Result results[2] = {0};
-    BenchReport bench;
+/* --- the parts one after another */
+
+/* What one part of several may take of the time for all. */
+static TuneOptions share_budget(const Partitions *partitions, const TuneOptions *options) {
+    static const double least = 2; /* seconds */
+    TuneOptions shared = *options;
+    uint32_t parts = 0;
+    for (uint32_t p = 0; p < partitions->list.count; p++)
+        parts += partition_count(&partitions->list.data[p]);
+    shared.budget = options->budget / parts;
+    if (shared.budget < least) shared.budget = least;
+    if (shared.budget > options->budget) shared.budget = options->budget;
+    return shared;
+}
+
+static KfStatus tune_part(KfKernel *kernel, Part *part, const TuneOptions *options,
+                          const Chain *eager) {
+    Tuned *tuned = arena_new(kernel->arena, Tuned);
     Why why;
-    const Companion *chain = whole->companion_count > 0 ? &whole->companions[0] : NULL;
-    Runner runners[2] = {{.label = "fused",
-                          .run = kernel->run,
-                          .binaries = kernel->binaries,
-                          .module_count = kernel->binary_count}};
-    if (chain)
-        runners[1] = (Runner){.label = chain->label,
-                              .run = chain->run,
-                              .binaries = stored_chain(kernel->arena, whole->store, key, chain),
-                              .sources = chain->sources,
-                              .module_count = chain->source_count,
-                              .rounded = true};
-    if (!race(kernel->arena, whole, options, runners, chain ? 2 : 1, results, &bench, &why))
+    if (!tune(kernel->arena, &part->problem, options, tuned, &why))
         return session_say(kernel->program->session, KF_ENVIRONMENT, "%s", why.text);
-    if (results[0].outcome != OUTCOME_OK)
-        return session_say(kernel->program->session, KF_NO_KERNEL, "the kernels together: %s: %s",
-                           outcome_phrase(results[0].outcome), results[0].message);
-    if (chain) keep_chain(kernel->arena, whole->store, key, &runners[1], &results[1]);
-    summary_race(&kernel->report, &results[0], chain ? &results[1] : NULL, &bench);
+    if (tuned->winner < 0) return no_winner(kernel->program, tuned);
+    const Candidate *winner = &tuned->candidates.data[tuned->winner];
+    part->binary = winner->binary;
+    part->report = summary(kernel->arena, &part->problem, tuned, eager);
+    part->run = &winner->run;
+    return tuned->interrupted ? KF_INTERRUPTED : KF_OK;
+}
+
+static KfStatus tune_partition(KfKernel *kernel, const Partition *partition,
+                               const TuneOptions *options, const Chain *eager) {
+    for (uint32_t i = 0; i < partition_count(partition); i++) {
+        Part *part = partition->parts[i];
+        KfStatus status = part->run ? KF_OK : tune_part(kernel, part, options, eager);
+        bool last = i + 1 == partition_count(partition);
+        if (status != KF_OK && !(status == KF_INTERRUPTED && last)) return status;
+        if (status == KF_INTERRUPTED) return status;
+    }
     return KF_OK;
 }
 
-/* Tunes the parts one after another; their Runs and binaries become the kernel's. */
-static KfStatus tune_parts(KfKernel *kernel, Part *parts, uint32_t count,
-                           const TuneOptions *options, const Eager *eager) {
-    Arena *arena = kernel->arena;
-    Binary *binaries = arena_array(arena, Binary, count);
-    const Run **runs = arena_array(arena, const Run *, count);
-    KfStatus status = KF_OK;
-    Why why;
-    for (uint32_t i = 0; i < count; i++) {
-        Tuned *tuned = arena_new(arena, Tuned);
-        if (!tune(arena, &parts[i].problem, options, tuned, &why))
-            return session_say(kernel->program->session, KF_ENVIRONMENT, "%s", why.text);
-        if (tuned->winner < 0) return no_winner(kernel->program, tuned);
-        if (tuned->interrupted) status = KF_INTERRUPTED;
-        const Candidate *winner = &tuned->candidates.data[tuned->winner];
-        runs[i] = &winner->run;
-        binaries[i] = winner->binary;
-        Report report = summary(arena, &parts[i].problem, tuned, eager);
-        if (i == 0)
-            kernel->report = report;
-        else
-            summary_join(arena, &kernel->report, &report);
+/* Those of which every part has a right kernel; the first's complaint where there are none. */
+static KfStatus tune_all(KfKernel *kernel, const Partitions *partitions, const TuneOptions *options,
+                         const Chain *eager, bool *tuned) {
+    TuneOptions shared = share_budget(partitions, options);
+    KfStatus first = KF_OK;
+    bool any = false;
+    for (uint32_t p = 0; p < partitions->list.count; p++) {
+        KfStatus status = tune_partition(kernel, &partitions->list.data[p], &shared, eager);
+        if (p == 0) first = status;
+        tuned[p] = status == KF_OK || (status == KF_INTERRUPTED && partitions->list.count == 1);
+        any |= tuned[p];
+        if (status == KF_ENVIRONMENT || status == KF_INTERRUPTED)
+            return any && status == KF_INTERRUPTED ? KF_INTERRUPTED : status;
     }
-    parts_assemble(kernel, parts, count, runs, binaries);
-    return status;
+    return any ? KF_OK : first;
 }
 
-KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *whole, Part *parts, uint32_t count,
-                       const TuneOptions *options, const Eager *eager, double began) {
-    KfStatus status = tune_parts(kernel, parts, count, options, eager);
-    StoreKey key = parts_key(kernel->arena, parts, count);
-    if (status == KF_OK && count > 1) status = race_parts(kernel, whole, &key, options);
-    if (status != KF_OK && status != KF_INTERRUPTED) return status;
+/* --- the race of the ways */
+
+static Report join_reports(Arena *arena, const Partition *partition) {
+    Report report = partition->parts[0]->report;
+    for (uint32_t i = 1; i < partition_count(partition); i++)
+        summary_join(arena, &report, &partition->parts[i]->report);
+    return report;
+}
+
+enum { RUNNERS = 8 };
+
+/* The tuned partitions, then the eager chain. */
+static uint32_t list_runners(KfKernel *kernel, const TuneProblem *whole,
+                             const Partitions *partitions, const bool *tuned, const StoreKey *key,
+                             Runner runners[RUNNERS], uint32_t ways[RUNNERS]) {
+    Arena *arena = kernel->arena;
+    const Companion *chain = whole->companion_count > 0 ? &whole->companions[0] : NULL;
+    uint32_t count = 0;
+    for (uint32_t p = 0; p < partitions->list.count && count + 1 < RUNNERS; p++) {
+        const Partition *partition = &partitions->list.data[p];
+        if (!tuned[p]) continue;
+        ways[count] = p;
+        runners[count++] = (Runner){.label = partition->chain->name,
+                                    .run = partition_run(arena, whole->ir, partition),
+                                    .binaries = partition_binaries(arena, partition),
+                                    .module_count = partition_count(partition)};
+    }
+    if (chain && chain->kind == COMPANION_EAGER)
+        runners[count] = (Runner){.label = chain->label,
+                                  .run = chain->run,
+                                  .binaries = stored_chain(arena, whole->store, key, chain),
+                                  .sources = chain->sources,
+                                  .module_count = chain->source_count,
+                                  .rounded = true};
+    return count;
+}
+
+/* The fastest right one, or -1. */
+static int32_t find_fastest(const Result *results, uint32_t count) {
+    int32_t best = -1;
+    for (uint32_t i = 0; i < count; i++)
+        if (results[i].outcome == OUTCOME_OK && (best < 0 || results[i].time < results[best].time))
+            best = (int32_t)i;
+    return best;
+}
+
+/* "a kernel for each reduction 1.62 (1.60 to 1.65)" */
+static const char *losers_text(Arena *arena, const Runner *runners, const Result *results,
+                               uint32_t count, int32_t best) {
+    Text text = {0};
+    for (uint32_t i = 0; i < count; i++) {
+        if ((int32_t)i == best || results[i].outcome != OUTCOME_OK) continue;
+        Pair pair = pair_ratio(&results[best], &results[i]);
+        text_printf(&text, "%s%s %.3f (%.3f to %.3f)", text.length ? ", " : "", runners[i].label,
+                    pair.ratio, pair.low, pair.high);
+    }
+    const char *copy = arena_copy(arena, text_string(&text), text.length);
+    text_free(&text);
+    return copy;
+}
+
+static const char *partition_text(Arena *arena, const Partition *partition, uint32_t ways) {
+    uint32_t count = partition_count(partition);
+    const char *kernels = arena_printf(arena, "%u kernel%s", count, count == 1 ? "" : "s");
+    return ways == 1 ? kernels : arena_printf(arena, "%s, %s", kernels, partition->chain->name);
+}
+
+/* Every way is one Run, judged and timed as a whole beside the eager chain. */
+static KfStatus race_partitions(KfKernel *kernel, const TuneProblem *whole,
+                                const Partitions *partitions, const bool *tuned,
+                                const StoreKey *key, const TuneOptions *options) {
+    Runner runners[RUNNERS] = {0};
+    Result results[RUNNERS] = {0};
+    uint32_t ways[RUNNERS];
+    BenchReport bench;
+    Why why;
+    uint32_t count = list_runners(kernel, whole, partitions, tuned, key, runners, ways);
+    bool eager = runners[count].run != NULL;
+    if (!race(kernel->arena, whole, options, runners, count + eager, results, &bench, &why))
+        return session_say(kernel->program->session, KF_ENVIRONMENT, "%s", why.text);
+    int32_t best = find_fastest(results, count);
+    if (best < 0)
+        return session_say(kernel->program->session, KF_NO_KERNEL, "the kernels together: %s: %s",
+                           outcome_phrase(results[0].outcome), results[0].message);
+    const Partition *partition = &partitions->list.data[ways[best]];
+    if (eager) keep_chain(kernel->arena, whole->store, key, &runners[count], &results[count]);
+    assemble(kernel, partition);
+    kernel->report = join_reports(kernel->arena, partition);
+    kernel->report.way = ways[best];
+    const char *losers = losers_text(kernel->arena, runners, results, count, best);
+    if (*losers) kernel->report.rivals = losers;
+    kernel->report.partition = partition_text(kernel->arena, partition, partitions->list.count);
+    summary_race(&kernel->report, &results[best], eager ? &results[count] : NULL, &bench);
+    return KF_OK;
+}
+
+KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *whole, const Partitions *partitions,
+                       const TuneOptions *options, const Chain *eager, double began) {
+    const Partition *first = &partitions->list.data[0];
+    bool *tuned = arena_array(kernel->arena, bool, partitions->list.count);
+    bool only = partitions->list.count == 1 && partition_is_whole(first, whole->ir);
+    KfStatus status = tune_all(kernel, partitions, options, eager, tuned);
+    StoreKey key = partitions_key(kernel->arena, partitions);
+    if (status == KF_OK && !only)
+        status = race_partitions(kernel, whole, partitions, tuned, &key, options);
+    else if (first->parts[0]->run && only)
+        assemble(kernel, first), kernel->report = first->parts[0]->report;
+    if (status != KF_OK && (status != KF_INTERRUPTED || !kernel->run)) return status;
     Report *report = &kernel->report;
-    if (count > 1) report->partition = arena_printf(kernel->arena, "%u kernels", count);
+    report->kernels = partition_count(kernel->partition);
     program_fields(kernel, report);
     report->took = tuning_clock() - began;
     report->date = (int64_t)time(NULL);
     store_fields(kernel, report);
     if (status == KF_OK && !options->only && options->search)
-        keep_answer(kernel->arena, parts, count, report);
+        keep_answer(kernel->arena, partitions, report, kernel->program->session->store);
     return status;
 }
 

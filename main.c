@@ -89,6 +89,19 @@ static KfStatus command_dump(Job *job) {
     return status;
 }
 
+static KfStatus command_grad(Job *job) {
+    size_t rest;
+    char *text = NULL;
+    const Options *o = job->options;
+    KfStatus status = job_text(job, &rest);
+    if (status == KF_OK) status = job_end_of_words(job, rest);
+    if (status != KF_OK) return status;
+    job_shapes(job);
+    status = kf_program_grad(job->session, job->text, job->text_length, &job->problem, o->wrt,
+                             o->wrt_count, o->json ? KF_JSON : KF_TEXT, &text);
+    return print_owned(job_told(job, status), text);
+}
+
 static KfStatus command_ops(Job *job) {
     char *text = NULL;
     const Options *o = job->options;
@@ -128,6 +141,8 @@ static KfStatus run_command(Job *job) {
         (job->options->line_count || job->options->reference_count || job->options->has_tolerance))
         return job_complain(KF_USAGE,
                             "a kernel's header lines and references go with kfuse tune FILE");
+    if (command != COMMAND_GRAD && job->options->wrt_count)
+        return job_complain(KF_USAGE, "--wrt goes with grad: kfuse grad EXPR --wrt x,b");
     switch (command) {
     case COMMAND_TUNE: return command_tune(job);
     case COMMAND_RUN: return job_run(job);
@@ -136,6 +151,7 @@ static KfStatus run_command(Job *job) {
     case COMMAND_DEVICES: return command_devices(job);
     case COMMAND_CACHE: return command_cache(job);
     case COMMAND_WARM: return job_warm(job);
+    case COMMAND_GRAD: return command_grad(job);
     case COMMAND_TEMPLATE: return job_tune_file(job);
     }
     return KF_USAGE;

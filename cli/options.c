@@ -107,6 +107,17 @@ static bool take_param(Parse *p, char *v) {
 static bool take_output(Parse *p, char *v) {
     return add_named(p, p->options->outputs, &p->options->output_count, split(v));
 }
+/* "x,b": cut in place. */
+static bool take_wrt(Parse *p, char *v) {
+    for (char *next; v; v = next) {
+        next = strchr(v, ',');
+        if (next) *next++ = '\0';
+        if (!is_name(v, strlen(v))) return wrong(p, "--wrt takes names, x,b, not '%s'%s", v, "");
+        if (p->options->wrt_count == OPTION_NAMED) return wrong(p, "too many names%s%s", "", "");
+        p->options->wrt[p->options->wrt_count++] = v;
+    }
+    return true;
+}
 static bool take_ops(Parse *p, char *v) {
     if (p->options->ops_count == OPTION_NAMED) return wrong(p, "too many --ops%s%s", "", "");
     p->options->ops[p->options->ops_count++] = v;
@@ -235,6 +246,7 @@ FLAG(version, (p->options->version = true))
 FLAG(ast, stage(p, KF_STAGE_AST))
 FLAG(ir, stage(p, KF_STAGE_IR))
 FLAG(plan, stage(p, KF_STAGE_PLAN))
+FLAG(groups, stage(p, KF_STAGE_GROUPS))
 FLAG(cuda, stage(p, KF_STAGE_CUDA))
 FLAG(c, stage(p, KF_STAGE_C))
 #undef FLAG
@@ -251,7 +263,7 @@ static const Option table[] = {
     {"--ops", "FILE", "more functions, one definition a line", take_ops},
     {"-f", "FILE", "the program from a file ('-': standard input)", take_file},
     {"-o", "[NAME=]FILE", "where `run` puts an output (.npy), or `dump` its text", take_output},
-    {"--math", "MODE", "default, strict, fast (fma where a product meets a sum), tf32 (products)",
+    {"--math", "MODE", "default, strict, fast (fma, reciprocals, sums reordered), tf32 (products)",
      take_math},
     {"--round-each-op", NULL, "round after every operation, as an eager framework does",
      take_round},
@@ -288,9 +300,12 @@ static const Option table[] = {
     {"--prefer", "CONDITION", "tune: likewise, of what is worth a try", take_line_prefer},
     {"--ast", NULL, "dump: the syntax tree", take_ast},
     {"--ir", NULL, "dump: values in SSA form", take_ir},
+    {"--groups", NULL, "dump: the kernels, what each reads and writes, what fusing saves",
+     take_groups},
     {"--plan", NULL, "dump: the fused loop nest", take_plan},
     {"--cuda", NULL, "dump: the CUDA kernel", take_cuda},
     {"--c", NULL, "dump: the C kernel", take_c},
+    {"--wrt", "NAMES", "grad: the inputs to derive by: x,b (default: all floating ones)", take_wrt},
     {"--check", "FILE", "ops: test a .kf file on every device present", take_check},
     {"--json", NULL, "the report as one JSON object", take_json},
     {"--quiet", NULL, "no progress", take_quiet},
@@ -301,8 +316,8 @@ static const Option table[] = {
 
 enum { TABLE = sizeof table / sizeof *table };
 
-static const char *const commands[] = {"",      "run",  "dump", "ops", "devices",
-                                       "cache", "warm", "tune", NULL};
+static const char *const commands[] = {"",      "run",  "dump", "ops",  "devices",
+                                       "cache", "warm", "tune", "grad", NULL};
 
 void options_help(bool all) {
     fputs(
@@ -310,12 +325,15 @@ void options_help(bool all) {
         "  kfuse EXPR --shape DIMS [options]       tune a kernel, say what it wins over one kernel "
         "per op\n"
         "  kfuse run EXPR NAME=FILE.npy… -o OUT    run it on NumPy files\n"
-        "  kfuse dump --cuda EXPR --shape DIMS     a stage as text: --ast --ir --plan --cuda --c\n"
+        "  kfuse dump --cuda EXPR --shape DIMS     a stage as text: --ast --ir --groups --plan "
+        "--cuda --c\n"
         "  kfuse ops [NAME] | ops --check FILE     the functions an expression may use; test your "
         "own\n"
         "  kfuse tune FILE.cu --shape DIMS         a kernel of your own, by its //! header or "
         "--knob "
         "--launch …\n"
+        "  kfuse grad EXPR --wrt x,b               its backward program: dx, db from the "
+        "cotangent dout\n"
         "  kfuse warm FILE                         tune what its lines say: EXPR --shape DIMS "
         "[options]\n"
         "  kfuse devices | cache ls|show|clear|path\n\n",

@@ -12,7 +12,8 @@ typedef enum Command {
     COMMAND_DEVICES,
     COMMAND_CACHE,
     COMMAND_WARM,
-    COMMAND_TEMPLATE
+    COMMAND_TEMPLATE,
+    COMMAND_GRAD
 } Command;
 
 enum { OPTION_WORDS = 600, OPTION_NAMED = 300 };
@@ -34,6 +35,8 @@ typedef struct Options {
     size_t line_count;
     bool has_tolerance;
     double rtol, atol;
+    const char *wrt[OPTION_NAMED]; /* grad: inputs to derive by */
+    size_t wrt_count;
     const char *ops[OPTION_NAMED]; /* --ops FILE, or `ops --check FILE` in `check` */
     size_t ops_count;
     const char *file, *device, *out_dtype, *check;

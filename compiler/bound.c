@@ -17,8 +17,9 @@ static void add_tensor(Arena *arena, Bound *bound, const Plan *plan, const Acces
                           .dtype = access->dtype,
                           .buffer = access->slot + (output ? plan->ir->inputs.count : 0),
                           .output = output,
-                          .full = output || access->class == ACCESS_DENSE,
-                          .count = output ? plan->count : distinct(plan, access)};
+                          .full = access->class == ACCESS_DENSE ||
+                                  (output && !plan_is_reduced(plan, access)),
+                          .count = distinct(plan, access)};
     array_push(arena, &bound->tensors, tensor);
 }
 

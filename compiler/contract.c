@@ -8,6 +8,7 @@ typedef struct Contract {
     Ir *to;
     Value *map;
     uint32_t *uses;
+    uint32_t *count; /* of products taken in */
 } Contract;
 
 static bool is_real_op(const Contract *c, Value value, Primitive primitive) {
@@ -38,24 +39,16 @@ static Value rebuild(const Contract *c, Value value) {
     IrNode node = *ir_node(c->from, value);
     Value equal = 0;
     if (is_real_op(c, value, P_ADD) || is_real_op(c, value, P_SUB)) equal = fused(c, &node);
-    if (equal) return equal;
+    if (equal) return ++*c->count, equal;
     for (uint32_t i = 0; i < node.count; i++) node.arg[i] = c->map[node.arg[i]];
     return ir_finish(c->to, node);
 }
 
-static void count_uses(Contract *c) {
-    for (Value v = 1; v < c->from->nodes.count; v++)
-        for (uint32_t i = 0; i < ir_node(c->from, v)->count; i++)
-            c->uses[ir_node(c->from, v)->arg[i]]++;
-    for (uint32_t i = 0; i < c->from->outputs.count; i++) c->uses[c->from->outputs.data[i].value]++;
-}
-
-Ir *contract(Arena *arena, const Ir *ir) {
+Ir *contract(Arena *arena, const Ir *ir, uint32_t *count) {
     Arena *scratch = arena_open();
-    Contract c = {ir, ir_open(scratch, ir->source), arena_array(scratch, Value, ir->nodes.count),
-                  arena_array(scratch, uint32_t, ir->nodes.count)};
-    c.to->compute = ir->compute;
-    count_uses(&c);
+    Contract c = {ir, ir_like(scratch, ir), arena_array(scratch, Value, ir->nodes.count),
+                  arena_array(scratch, uint32_t, ir->nodes.count), count};
+    ir_count_uses(ir, c.uses);
     for (Value v = 1; v < ir->nodes.count; v++) c.map[v] = rebuild(&c, v);
     ir_copy_interface(c.to, ir, c.map);
     Ir *result = ir_copy(arena, c.to, true); /* leaves the dead products behind */

@@ -16,29 +16,30 @@
 /* A value on the way: a tensor somewhere, or text without a type. */
 typedef struct Operand {
     bool tensor;
-    EagerRef ref;
+    Ref ref;
     Type type;
     int64_t strides[RANK_MAX];
     const char *text;
 } Operand;
 
-typedef struct Bound {
+typedef struct Named {
     const char *name;
     Operand operand;
-} Bound;
+} Named;
 
-typedef struct Chain {
+typedef struct Walk {
     Arena *arena;
     const Ast *ast;
     const Registry *registry, *scope; /* without and with the program's own functions */
     const LowerOptions *options;
     const Ir *ir;
     Diags *diags;
-    Eager *eager;
-    ARRAY(Bound) bound;
+    Chain *chain;
+    ARRAY(Named) bound;
     const char *params; /* "param eps = 1e-5" lines */
     bool broken;
-} Chain;
+    ARRAY(int64_t) bytes; /* moved, by step */
+} Walk;
 
 /* Operands of the nodes of one expression, whose first node is `first`. */
 typedef struct Values {
@@ -57,7 +58,7 @@ typedef struct Frame {
     const Operand *arguments; /* per parameter */
 } Frame;
 
-static Operand evaluate(Chain *chain, const Frame *frame, Node root);
+static Operand evaluate(Walk *walk, const Frame *frame, Node root);
 
 static const char *keep(Arena *arena, Text *text) {
     const char *copy = arena_copy(arena, text_string(text), text->length);
@@ -65,12 +66,12 @@ static const char *keep(Arena *arena, Text *text) {
     return copy;
 }
 
-static Operand broken(Chain *chain) {
-    chain->broken = true;
+static Operand broken(Walk *walk) {
+    walk->broken = true;
     return (Operand){.text = "0"};
 }
 
-static Operand tensor_at(EagerRef ref, const Type *type, const int64_t *strides) {
+static Operand tensor_at(Ref ref, const Type *type, const int64_t *strides) {
     Operand operand = {.tensor = true, .ref = ref, .type = *type};
     if (strides)
         memcpy(operand.strides, strides, sizeof operand.strides);
@@ -95,7 +96,7 @@ typedef struct Line {
     uint32_t count;
 } Line;
 
-static bool same_place(EagerRef a, EagerRef b) {
+static bool same_place(Ref a, Ref b) {
     return a.place == b.place && a.index == b.index;
 }
 
@@ -116,8 +117,8 @@ static void add_operand(Line *line, const Operand *operand) {
     text_printf(&line->text, "a%u", i);
 }
 
-static const Ir *lower_line(Chain *chain, Line *line) {
-    Arena *arena = chain->arena;
+static const Ir *lower_line(Walk *walk, Line *line) {
+    Arena *arena = walk->arena;
     InputSpec *specs = arena_array(arena, InputSpec, line->count);
     for (uint32_t i = 0; i < line->count; i++) {
         specs[i] = (InputSpec){.name = arena_printf(arena, "a%u", i),
@@ -127,65 +128,67 @@ static const Ir *lower_line(Chain *chain, Line *line) {
                                .type = line->operands[i].type};
         memcpy(specs[i].strides, line->operands[i].strides, sizeof specs[i].strides);
     }
-    LowerOptions options = {.plain = chain->options->plain,
+    LowerOptions options = {.plain = walk->options->plain,
                             .inputs = specs,
                             .input_count = line->count,
-                            .params = chain->options->params,
-                            .param_count = chain->options->param_count};
-    const char *text = arena_printf(arena, "%sout = %s\n", chain->params, text_string(&line->text));
+                            .params = walk->options->params,
+                            .param_count = walk->options->param_count};
+    const char *text = arena_printf(arena, "%sout = %s\n", walk->params, text_string(&line->text));
     const Ast *ast =
-        parse_program(arena, source_new(arena, "<eager>", text, strlen(text)), chain->diags);
-    const Ir *ir = ast ? lower(arena, ast, chain->registry, &options, chain->diags) : NULL;
+        parse_program(arena, source_new(arena, "<eager>", text, strlen(text)), walk->diags);
+    const Ir *ir = ast ? lower(arena, ast, walk->registry, &options, walk->diags) : NULL;
     return ir ? simplify(arena, ir, true) : NULL;
 }
 
 /* The order of an Ir's inputs is that of first appearance, which is the order of a0, a1 … */
-static Operand add_step(Chain *chain, const char *label, Line *line) {
-    Arena *arena = chain->arena;
-    EagerStep step = {.label = label, .ir = lower_line(chain, line)};
+static Operand add_step(Walk *walk, const char *label, Line *line) {
+    Arena *arena = walk->arena;
+    Step step = {.label = label, .ir = lower_line(walk, line)};
     text_free(&line->text);
-    if (!step.ir) return broken(chain);
+    if (!step.ir) return broken(walk);
     const Type *type = &step.ir->outputs.data[0].type;
-    step.result = (EagerRef){EAGER_TEMPORARY, chain->eager->temporaries.count};
-    array_push(arena, &chain->eager->temporaries, *type);
+    Ref to = {PLACE_TEMPORARY, walk->chain->temporaries.count};
+    array_push(arena, &walk->chain->temporaries, type_bytes(type));
+    array_push(arena, &step.outputs, to);
+    int64_t bytes = 0;
     for (uint32_t i = 0; i < line->count; i++) {
-        array_push(arena, &step.operands, line->operands[i].ref);
-        chain->eager->bytes += distinct_bytes(&line->operands[i]);
+        array_push(arena, &step.inputs, line->operands[i].ref);
+        bytes += distinct_bytes(&line->operands[i]);
     }
-    array_push(arena, &chain->eager->steps, step);
-    Operand result = tensor_at(step.result, type, NULL);
-    chain->eager->bytes += distinct_bytes(&result);
+    array_push(arena, &walk->chain->steps, step);
+    Operand result = tensor_at(to, type, NULL);
+    array_push(arena, &walk->bytes, bytes + distinct_bytes(&result));
     return result;
 }
 
 /* What a line gives: a step where a tensor takes part, else text. */
-static Operand finish_line(Chain *chain, const char *label, Line *line) {
-    if (line->count > 0) return add_step(chain, label, line);
-    return (Operand){.text = keep(chain->arena, &line->text)};
+static Operand finish_line(Walk *walk, const char *label, Line *line) {
+    if (line->count > 0) return add_step(walk, label, line);
+    return (Operand){.text = keep(walk->arena, &line->text)};
 }
 
 /* --- expressions */
 
-static Operand unary(Chain *chain, const AstNode *node, const Operand *a) {
+static Operand unary(Walk *walk, const AstNode *node, const Operand *a) {
     Line line = {0};
     if (node->op == OP_PLUS) return *a;
     text_printf(&line.text, "(%s", ast_op_name(node->op));
     add_operand(&line, a);
     text_add(&line.text, ")");
-    return finish_line(chain, ast_op_word(node->op), &line);
+    return finish_line(walk, ast_op_word(node->op), &line);
 }
 
-static Operand binary(Chain *chain, const AstNode *node, const Operand *a, const Operand *b) {
+static Operand binary(Walk *walk, const AstNode *node, const Operand *a, const Operand *b) {
     Line line = {0};
     text_add(&line.text, "(");
     add_operand(&line, a);
     text_printf(&line.text, " %s ", ast_op_name(node->op));
     add_operand(&line, b);
     text_add(&line.text, ")");
-    return finish_line(chain, ast_op_word(node->op), &line);
+    return finish_line(walk, ast_op_word(node->op), &line);
 }
 
-static Operand choose(Chain *chain, const Operand *c, const Operand *a, const Operand *b) {
+static Operand choose(Walk *walk, const Operand *c, const Operand *a, const Operand *b) {
     Line line = {0};
     text_add(&line.text, "(");
     add_operand(&line, c);
@@ -194,11 +197,11 @@ static Operand choose(Chain *chain, const Operand *c, const Operand *a, const Op
     text_add(&line.text, " : ");
     add_operand(&line, b);
     text_add(&line.text, ")");
-    return finish_line(chain, "where", &line);
+    return finish_line(walk, "where", &line);
 }
 
-static Operand transpose(Chain *chain, Operand a) {
-    if (!a.tensor || a.type.rank < 2) return broken(chain);
+static Operand transpose(Walk *walk, Operand a) {
+    if (!a.tensor || a.type.rank < 2) return broken(walk);
     uint32_t last = a.type.rank - 1;
     int64_t dim = a.type.dim[last], stride = a.strides[last];
     a.type.dim[last] = a.type.dim[last - 1];
@@ -208,23 +211,23 @@ static Operand transpose(Chain *chain, Operand a) {
     return a;
 }
 
-static Operand name(Chain *chain, const Frame *frame, const AstNode *node) {
+static Operand name(Walk *walk, const Frame *frame, const AstNode *node) {
     for (uint32_t i = 0; frame->function && i < frame->function->def->parameter_count; i++)
         if (strcmp(frame->ast->parameters.data[frame->function->def->parameter_first + i].name,
                    node->name) == 0)
             return frame->arguments[i];
-    for (uint32_t i = chain->bound.count; i-- > 0;)
-        if (strcmp(chain->bound.data[i].name, node->name) == 0) return chain->bound.data[i].operand;
-    for (uint32_t i = 0; i < chain->ir->inputs.count; i++) {
-        const IrInput *input = &chain->ir->inputs.data[i];
+    for (uint32_t i = walk->bound.count; i-- > 0;)
+        if (strcmp(walk->bound.data[i].name, node->name) == 0) return walk->bound.data[i].operand;
+    for (uint32_t i = 0; i < walk->ir->inputs.count; i++) {
+        const IrInput *input = &walk->ir->inputs.data[i];
         if (strcmp(input->name, node->name) == 0)
-            return tensor_at((EagerRef){EAGER_INPUT, i}, &input->type, input->strides);
+            return tensor_at((Ref){PLACE_INPUT, i}, &input->type, input->strides);
     }
     return (Operand){.text = node->name}; /* a param, or the word `all` */
 }
 
 /* A call as written. */
-static Operand call(Chain *chain, const AstNode *node, const Ast *ast, const Values *values) {
+static Operand call(Walk *walk, const AstNode *node, const Ast *ast, const Values *values) {
     Line line = {0};
     text_printf(&line.text, "%s(", node->name);
     for (uint32_t i = 0; i < node->count; i++) {
@@ -234,99 +237,136 @@ static Operand call(Chain *chain, const AstNode *node, const Ast *ast, const Val
         add_operand(&line, value_of(values, arg->value));
     }
     text_add(&line.text, ")");
-    return finish_line(chain, node->name, &line);
+    return finish_line(walk, node->name, &line);
 }
 
-/* A function of the program's own: its body in a frame of its own. */
-static Operand expand(Chain *chain, const Frame *frame, Node at, const Function *function,
-                      const Values *values) {
-    Operand *arguments = arena_array(chain->arena, Operand, function->def->parameter_count + 1);
-    Frame inner = {function->ast, function, arguments};
-    for (uint32_t i = 0; i < function->def->parameter_count; i++) {
-        Node given = call_argument(frame->ast, at, function, i);
-        Node fallback = function->ast->parameters.data[function->def->parameter_first + i].value;
-        arguments[i] = given ? *value_of(values, given) : evaluate(chain, &inner, fallback);
-    }
-    return evaluate(chain, &inner, function->def->value);
-}
-
-static Operand evaluate_call(Chain *chain, const Frame *frame, Node at, const Values *values) {
-    const AstNode *node = &frame->ast->nodes.data[at];
-    Callee callee = call_resolve(chain->scope, frame->function, frame->ast, at, chain->diags);
-    if (callee.kind == CALLEE_NONE) return broken(chain);
-    if (callee.kind == CALLEE_FUNCTION && callee.function->layer == LAYER_PROGRAM)
-        return expand(chain, frame, at, callee.function, values);
-    return call(chain, node, frame->ast, values);
-}
-
-static Operand number(Chain *chain, double value) {
+static Operand number(Walk *walk, double value) {
     Text text = {0};
     text_add(&text, "(");
     number_print(&text, value);
     text_add(&text, ")");
-    return (Operand){.text = keep(chain->arena, &text)};
+    return (Operand){.text = keep(walk->arena, &text)};
 }
 
-static Operand evaluate_node(Chain *chain, const Frame *frame, Node at, const Values *values) {
+/* A number, as a framework knows it from the shape. */
+static Operand count(Walk *walk, const Frame *frame, Node at, const Operand *a) {
+    int32_t axis = call_axis(frame->ast, at), rank = (int32_t)a->type.rank;
+    if (axis == AXIS_EVERY) return number(walk, (double)type_count(&a->type));
+    return number(walk, (double)a->type.dim[axis < 0 ? axis + rank : axis]);
+}
+
+/* sum_to and broadcast_to read nothing of their second argument: it is written as the first one, or
+ * as itself where that is a number, in its shape with strides of 0. Where shapes agree there is no
+ * step. */
+static Operand reshape(Walk *walk, const AstNode *node, const Operand *a, const Operand *like) {
+    Line line = {0};
+    Operand shape = *like;
+    if (a->tensor && like->tensor && type_same_shape(&a->type, &like->type) &&
+        dtype_is_float(a->type.dtype))
+        return *a;
+    if (a->tensor && like->tensor) shape.ref = a->ref;
+    if (a->tensor && like->tensor) shape.type.dtype = a->type.dtype;
+    memset(shape.strides, 0, sizeof shape.strides);
+    text_printf(&line.text, "%s(", node->name);
+    add_operand(&line, a);
+    text_add(&line.text, ", ");
+    add_operand(&line, &shape);
+    text_add(&line.text, ")");
+    return finish_line(walk, node->name, &line);
+}
+
+static Operand call_shape(Walk *walk, const Frame *frame, Node at, ShapeFunction function,
+                          const Values *values) {
+    const AstNode *node = &frame->ast->nodes.data[at];
+    const AstArg *args = frame->ast->args.data + node->first;
+    const Operand *a = value_of(values, args[0].value);
+    if (function == SHAPE_COUNT && a->tensor) return count(walk, frame, at, a);
+    if (function == SHAPE_COUNT) return broken(walk);
+    return reshape(walk, node, a, value_of(values, args[1].value));
+}
+
+/* A function of the program's own: its body in a frame of its own. */
+static Operand expand(Walk *walk, const Frame *frame, Node at, const Function *function,
+                      const Values *values) {
+    Operand *arguments = arena_array(walk->arena, Operand, function->def->parameter_count + 1);
+    Frame inner = {function->ast, function, arguments};
+    for (uint32_t i = 0; i < function->def->parameter_count; i++) {
+        Node given = call_argument(frame->ast, at, function, i);
+        Node fallback = function->ast->parameters.data[function->def->parameter_first + i].value;
+        arguments[i] = given ? *value_of(values, given) : evaluate(walk, &inner, fallback);
+    }
+    return evaluate(walk, &inner, function->def->value);
+}
+
+static Operand evaluate_call(Walk *walk, const Frame *frame, Node at, const Values *values) {
+    const AstNode *node = &frame->ast->nodes.data[at];
+    Callee callee = call_resolve(walk->scope, frame->function, frame->ast, at, walk->diags);
+    if (callee.kind == CALLEE_NONE) return broken(walk);
+    if (callee.kind == CALLEE_FUNCTION && callee.function->layer == LAYER_PROGRAM)
+        return expand(walk, frame, at, callee.function, values);
+    if (callee.kind == CALLEE_SHAPE) return call_shape(walk, frame, at, callee.shape, values);
+    return call(walk, node, frame->ast, values);
+}
+
+static Operand evaluate_node(Walk *walk, const Frame *frame, Node at, const Values *values) {
     const AstNode *node = &frame->ast->nodes.data[at];
     switch (node->kind) {
     case AST_NONE: break;
-    case AST_NUMBER: return number(chain, node->number);
-    case AST_NAME: return name(chain, frame, node);
-    case AST_CALL: return evaluate_call(chain, frame, at, values);
-    case AST_UNARY: return unary(chain, node, value_of(values, node->a));
+    case AST_NUMBER: return number(walk, node->number);
+    case AST_NAME: return name(walk, frame, node);
+    case AST_CALL: return evaluate_call(walk, frame, at, values);
+    case AST_UNARY: return unary(walk, node, value_of(values, node->a));
     case AST_BINARY:
-        return binary(chain, node, value_of(values, node->a), value_of(values, node->b));
+        return binary(walk, node, value_of(values, node->a), value_of(values, node->b));
     case AST_SELECT:
-        return choose(chain, value_of(values, node->a), value_of(values, node->b),
+        return choose(walk, value_of(values, node->a), value_of(values, node->b),
                       value_of(values, node->c));
-    case AST_TRANSPOSE: return transpose(chain, *value_of(values, node->a));
+    case AST_TRANSPOSE: return transpose(walk, *value_of(values, node->a));
     }
-    return broken(chain);
+    return broken(walk);
 }
 
 /* The nodes of one expression are contiguous, operands first. */
-static Operand evaluate(Chain *chain, const Frame *frame, Node root) {
+static Operand evaluate(Walk *walk, const Frame *frame, Node root) {
     Node first = ast_first(frame->ast, root);
-    Values values = {arena_array(chain->arena, Operand, root - first + 1), first};
-    for (Node at = first; at <= root && !chain->broken; at++)
-        *value_of(&values, at) = evaluate_node(chain, frame, at, &values);
-    return chain->broken ? (Operand){.text = "0"} : *value_of(&values, root);
+    Values values = {arena_array(walk->arena, Operand, root - first + 1), first};
+    for (Node at = first; at <= root && !walk->broken; at++)
+        *value_of(&values, at) = evaluate_node(walk, frame, at, &values);
+    return walk->broken ? (Operand){.text = "0"} : *value_of(&values, root);
 }
 
 /* --- outputs */
 
 /* The temporary becomes the output's own buffer, for who writes it and who reads it. */
-static void redirect(Chain *chain, EagerRef from, EagerRef to) {
-    for (uint32_t s = 0; s < chain->eager->steps.count; s++) {
-        EagerStep *step = &chain->eager->steps.data[s];
-        if (same_place(step->result, from)) step->result = to;
-        for (uint32_t i = 0; i < step->operands.count; i++)
-            if (same_place(step->operands.data[i], from)) step->operands.data[i] = to;
+static void redirect(Walk *walk, Ref from, Ref to) {
+    for (uint32_t s = 0; s < walk->chain->steps.count; s++) {
+        Step *step = &walk->chain->steps.data[s];
+        if (same_place(step->outputs.data[0], from)) step->outputs.data[0] = to;
+        for (uint32_t i = 0; i < step->inputs.count; i++)
+            if (same_place(step->inputs.data[i], from)) step->inputs.data[i] = to;
     }
-    for (uint32_t i = 0; i < chain->bound.count; i++)
-        if (chain->bound.data[i].operand.tensor &&
-            same_place(chain->bound.data[i].operand.ref, from))
-            chain->bound.data[i].operand.ref = to;
+    for (uint32_t i = 0; i < walk->bound.count; i++)
+        if (walk->bound.data[i].operand.tensor && same_place(walk->bound.data[i].operand.ref, from))
+            walk->bound.data[i].operand.ref = to;
     /* It stays in the list of temporaries, so that the others keep their numbers, but takes no
      * room. */
-    chain->eager->temporaries.data[from.index] = (Type){.dtype = DT_U8, .rank = 1, .dim = {0}};
+    walk->chain->temporaries.data[from.index] = 0;
 }
 
 /* A value is copied (or cast) into its output unless it was computed for it alone, in its type and
  * layout. */
-static void deliver(Chain *chain, uint32_t output, Operand operand) {
-    const IrOutput *out = &chain->ir->outputs.data[output];
-    EagerRef to = {EAGER_OUTPUT, output};
+static void deliver(Walk *walk, uint32_t output, Operand operand) {
+    const IrOutput *out = &walk->ir->outputs.data[output];
+    Ref to = {PLACE_OUTPUT, output};
     int64_t dense[RANK_MAX];
     type_strides(&out->type, dense);
     bool plain = memcmp(dense, out->strides, out->type.rank * sizeof *dense) == 0;
-    bool direct = operand.tensor && operand.ref.place == EAGER_TEMPORARY &&
+    bool direct = operand.tensor && operand.ref.place == PLACE_TEMPORARY &&
                   operand.type.dtype == out->type.dtype &&
                   type_same_shape(&operand.type, &out->type) &&
                   memcmp(operand.strides, dense, out->type.rank * sizeof *dense) == 0;
     if (!plain || !operand.tensor || !type_same_shape(&operand.type, &out->type)) {
-        chain->broken =
+        walk->broken =
             true; /* a constant program, or a layout of the caller's: no chain to compare with */
         return;
     }
@@ -336,27 +376,27 @@ static void deliver(Chain *chain, uint32_t output, Operand operand) {
         if (cast) text_printf(&line.text, "%s(", dtype_name(out->type.dtype));
         add_operand(&line, &operand);
         if (cast) text_add(&line.text, ")");
-        operand = add_step(chain, cast ? "cast" : "copy", &line);
-        if (chain->broken) return;
+        operand = add_step(walk, cast ? "cast" : "copy", &line);
+        if (walk->broken) return;
     }
-    redirect(chain, operand.ref, to);
+    redirect(walk, operand.ref, to);
 }
 
-static const char *param_lines(Chain *chain) {
+static const char *param_lines(Walk *walk) {
     Text text = {0};
-    for (uint32_t i = 0; i < chain->ast->statements.count; i++) {
-        if (chain->ast->statements.data[i].kind != STATEMENT_PARAM) continue;
-        ast_print_statement(&text, chain->ast, &chain->ast->statements.data[i]);
+    for (uint32_t i = 0; i < walk->ast->statements.count; i++) {
+        if (walk->ast->statements.data[i].kind != STATEMENT_PARAM) continue;
+        ast_print_statement(&text, walk->ast, &walk->ast->statements.data[i]);
         text_add(&text, "\n");
     }
-    return keep(chain->arena, &text);
+    return keep(walk->arena, &text);
 }
 
 /* Which output a statement's value is, or -1. */
-static int32_t output_of(const Chain *chain, const Statement *statement, uint32_t *returned) {
+static int32_t output_of(const Walk *walk, const Statement *statement, uint32_t *returned) {
     if (statement->kind == STATEMENT_RETURN) return (int32_t)(*returned)++;
-    for (uint32_t o = 0; o < chain->ir->outputs.count; o++)
-        if (statement->name && strcmp(chain->ir->outputs.data[o].name, statement->name) == 0)
+    for (uint32_t o = 0; o < walk->ir->outputs.count; o++)
+        if (statement->name && strcmp(walk->ir->outputs.data[o].name, statement->name) == 0)
             return (int32_t)o;
     return -1;
 }
@@ -366,36 +406,60 @@ static bool has_return(const Ast *ast) {
            ast->statements.data[ast->statements.count - 1].kind == STATEMENT_RETURN;
 }
 
-static void run_statements(Chain *chain) {
-    Frame frame = {.ast = chain->ast};
+static void run_statements(Walk *walk) {
+    Frame frame = {.ast = walk->ast};
     uint32_t returned = 0;
-    for (uint32_t i = 0; i < chain->ast->statements.count && !chain->broken; i++) {
-        const Statement *statement = &chain->ast->statements.data[i];
+    for (uint32_t i = 0; i < walk->ast->statements.count && !walk->broken; i++) {
+        const Statement *statement = &walk->ast->statements.data[i];
         if (statement->kind == STATEMENT_DEFINE || statement->kind == STATEMENT_PARAM) continue;
-        Operand value = evaluate(chain, &frame, statement->value);
-        if (statement->name)
-            array_push(chain->arena, &chain->bound, (Bound){statement->name, value});
-        bool is_output = statement->kind == STATEMENT_RETURN || !has_return(chain->ast);
-        int32_t output = is_output ? output_of(chain, statement, &returned) : -1;
-        if (output >= 0 && !chain->broken) deliver(chain, (uint32_t)output, value);
+        Operand value = evaluate(walk, &frame, statement->value);
+        if (statement->name) array_push(walk->arena, &walk->bound, (Named){statement->name, value});
+        bool is_output = statement->kind == STATEMENT_RETURN || !has_return(walk->ast);
+        int32_t output = is_output ? output_of(walk, statement, &returned) : -1;
+        if (output >= 0 && !walk->broken) deliver(walk, (uint32_t)output, value);
     }
 }
 
-Eager *eager(Arena *arena, const Ast *ast, const Registry *registry, const LowerOptions *options,
+static bool is_read(const Chain *chain, uint32_t step) {
+    Ref result = chain->steps.data[step].outputs.data[0];
+    if (result.place == PLACE_OUTPUT) return true;
+    for (uint32_t s = step + 1; s < chain->steps.count; s++)
+        for (uint32_t i = 0; i < chain->steps.data[s].inputs.count; i++)
+            if (same_place(chain->steps.data[s].inputs.data[i], result)) return true;
+    return false;
+}
+
+/* A step that nothing reads (but for a shape, say) is none; the bytes of the others. */
+static void drop_unread(Walk *walk) {
+    Chain *chain = walk->chain;
+    for (uint32_t step = chain->steps.count; step-- > 0;) {
+        if (is_read(chain, step)) {
+            chain->bytes += walk->bytes.data[step];
+            continue;
+        }
+        chain->temporaries.data[chain->steps.data[step].outputs.data[0].index] = 0;
+        memmove(&chain->steps.data[step], &chain->steps.data[step + 1],
+                (chain->steps.count - step - 1) * sizeof chain->steps.data[0]);
+        chain->steps.count--;
+    }
+}
+
+Chain *eager(Arena *arena, const Ast *ast, const Registry *registry, const LowerOptions *options,
              const Ir *ir, Diags *diags) {
     Diags ignored = {.arena =
                          arena}; /* the program has been through lower: what it says was said */
     Registry *scope = registry_scope(arena, registry);
-    Chain chain = {.arena = arena,
-                   .ast = ast,
-                   .registry = registry,
-                   .scope = scope,
-                   .options = options,
-                   .ir = ir,
-                   .diags = diags,
-                   .eager = arena_new(arena, Eager)};
+    Walk walk = {.arena = arena,
+                 .ast = ast,
+                 .registry = registry,
+                 .scope = scope,
+                 .options = options,
+                 .ir = ir,
+                 .diags = diags,
+                 .chain = arena_new(arena, Chain)};
     registry_add(scope, ast, LAYER_PROGRAM, &ignored);
-    chain.params = param_lines(&chain);
-    run_statements(&chain);
-    return chain.broken ? NULL : chain.eager;
+    walk.params = param_lines(&walk);
+    run_statements(&walk);
+    drop_unread(&walk);
+    return walk.broken ? NULL : walk.chain;
 }

@@ -26,16 +26,6 @@ const char *language_storage(const EmitLanguage *language, DType type) {
 
 /* --- operands */
 
-/* The double whose shortest decimal text is that of the float. */
-static double shorten(float value) {
-    char text[32];
-    for (int digits = 1; digits <= 9; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, (double)value);
-        if (strtof(text, NULL) == value) break;
-    }
-    return strtod(text, NULL);
-}
-
 /* Reads back as exactly `value`; never a double literal in an f32 kernel. */
 static void print_real(Text *out, DType compute, double value) {
     if (isnan(value))
@@ -44,12 +34,12 @@ static void print_real(Text *out, DType compute, double value) {
         text_add(out, value < 0 ? "-K_INF" : "K_INF");
     if (!isfinite(value)) return;
     size_t begin = out->length;
-    number_print(out, compute == DT_F32 ? shorten((float)value) : value);
+    number_print(out, dtype_shorten(compute, value));
     if (!strpbrk(out->data + begin, ".e")) text_add(out, ".0");
     if (compute == DT_F32) text_add(out, "f");
 }
 
-static void print_whole(Text *out, ValueKind kind, int64_t value) {
+void emit_whole(Text *out, ValueKind kind, int64_t value) {
     const char *suffix = kind == VALUE_I64 ? "LL" : "";
     bool lowest = value == (kind == VALUE_I64 ? INT64_MIN : INT32_MIN);
     if (lowest)
@@ -64,7 +54,7 @@ static void print_literal(Text *out, const Plan *plan, ValueKind kind, Scalar va
     else if (kind == VALUE_BOOL)
         text_add(out, value.whole ? "1" : "0");
     else
-        print_whole(out, kind, value.whole);
+        emit_whole(out, kind, value.whole);
 }
 
 static void print_scalar(Text *out, ValueKind kind, const char *name) {
@@ -282,25 +272,39 @@ static void cast(const Writer *w, DType to, Value a) {
     }
 }
 
-static void statement(const Writer *w, Value value, int indent) {
-    const IrNode *node = ir_node(w->plan->ir, value);
-    ValueKind kind = value_kind(node->type.dtype);
-    text_printf(w->out, "%*sconst %s t%u = ", indent, "", language_type(w->language, w->plan, kind),
-                value);
+void emit_expression(Text *out, const Plan *plan, const EmitLanguage *language, Value value) {
+    const IrNode *node = ir_node(plan->ir, value);
+    Writer writer = {out, plan, language};
     if (node->op == IR_CAST)
-        cast(w, node->type.dtype, node->arg[0]);
+        cast(&writer, node->type.dtype, node->arg[0]);
     else if (node->op == IR_CONVERT)
-        convert(w, kind, node->arg[0]);
+        convert(&writer, value_kind(node->type.dtype), node->arg[0]);
+    else if (node->op == IR_BROADCAST) /* what it reads, axes of the loop decide */
+        emit_operand(out, plan, language, node->arg[0], true);
     else
-        primitive_expression(w, node);
-    text_add(w->out, ";\n");
+        primitive_expression(&writer, node);
+}
+
+void emit_statement(Text *out, const Plan *plan, const EmitLanguage *language, Value value,
+                    int indent) {
+    ValueKind kind = value_kind(ir_dtype(plan->ir, value));
+    text_printf(out, "%*sconst %s t%u = ", indent, "", language_type(language, plan, kind), value);
+    emit_expression(out, plan, language, value);
+    text_add(out, ";\n");
+}
+
+void emit_values(Text *out, const Plan *plan, const EmitLanguage *language, const Value *values,
+                 uint32_t count, int indent) {
+    for (uint32_t i = 0; i < count; i++) emit_statement(out, plan, language, values[i], indent);
 }
 
 void emit_body(Text *out, const Plan *plan, const EmitLanguage *language, int indent) {
-    Writer writer = {out, plan, language};
-    for (uint32_t i = 0; i < plan->body.count; i++) statement(&writer, plan->body.data[i], indent);
+    emit_values(out, plan, language, plan->body.data, plan->body.count, indent);
 }
 
 const Template *emit(Arena *arena, const char *language, const Plan *plan) {
-    return strcmp(language, "cuda") == 0 ? emit_cuda(arena, plan) : emit_c(arena, plan);
+    bool cuda = strcmp(language, "cuda") == 0;
+    if (plan->group.kind == GROUP_ROWS)
+        return cuda ? emit_rows_cuda(arena, plan) : emit_rows_c(arena, plan);
+    return cuda ? emit_cuda(arena, plan) : emit_c(arena, plan);
 }

@@ -4,6 +4,7 @@
  * so that neither a tail nor a knob ever changes a bit. */
 #include <string.h>
 
+#include "compiler/c_vector.h"
 #include "compiler/emit_c.h"
 
 const EmitLanguage emit_language_c = {
@@ -24,6 +25,7 @@ typedef struct Emitter {
     Text *out;
     Arena *scratch;
     Parameters parameters;
+    VectorWalk run, span;
 } Emitter;
 
 /* --- lists */
@@ -73,36 +75,23 @@ static void print_arguments(const Emitter *e, Which which) {
     }
 }
 
-/* --- one vector */
-
-static void print_load(const Emitter *e, const Access *access) {
-    const char *type = language_type(C, e->plan, value_kind(access->dtype));
-    text_printf(e->out, "    const %s t%u = k_get_%s(%s);\n", type, access->value,
-                dtype_name(access->dtype), access->name);
+bool emit_c_copies(const Plan *plan) {
+    return plan->body.count <= INLINE_OPERATIONS;
 }
 
-static void print_store(const Emitter *e, const Access *access) {
-    text_printf(e->out, "    k_put_%s(%s, ", dtype_name(access->dtype), access->name);
-    emit_operand(e->out, e->plan, C, access->value, true);
-    text_add(e->out, ", stream);\n");
+static VectorCode vector_code(const Emitter *e) {
+    return (VectorCode){e->out, e->plan, &e->parameters};
 }
 
-static void print_vector(const Emitter *e) {
-    bool copied = e->plan->body.count <= INLINE_OPERATIONS;
-    text_add(e->out, "/* K_LANES elements that lie next to each other. */\n");
-    text_add(e->out, copied ? "K_INLINE" : "static __attribute__((noinline))");
-    text_add(e->out, " void k_vector(");
-    print_parameters(e, SCALARS);
-    text_add(e->out, ", int stream) {\n");
-    for (uint32_t i = 0; i < e->plan->loads.count; i++) print_load(e, &e->plan->loads.data[i]);
-    emit_body(e->out, e->plan, C, 4);
-    for (uint32_t i = 0; i < e->plan->stores.count; i++) print_store(e, &e->plan->stores.data[i]);
-    text_add(e->out, "}\n");
+static void print_hoisted(const Emitter *e, const VectorWalk *walk) {
+    const VectorCode code = vector_code(e);
+    c_vector_hoisted(&code, walk);
 }
 
-void c_print_vector(Text *out, const Plan *plan, const Parameters *parameters) {
-    const Emitter e = {.plan = plan, .out = out, .parameters = *parameters};
-    print_vector(&e);
+static void print_call(const Emitter *e, const VectorWalk *walk, VectorForm *form,
+                       const char *stream) {
+    const VectorCode code = vector_code(e);
+    c_vector_call(&code, walk, form, stream);
 }
 
 /* --- a run of elements along the last axis */
@@ -141,18 +130,26 @@ static bool any_strided(const Plan *plan) {
     return false;
 }
 
+static const char *form_direct(const Access *access) {
+    return is_spread(access) ? "_v" : " + u";
+}
+
+static const char *form_buffered(const Access *access) {
+    (void)access;
+    return "_v";
+}
+
+static const char *form_dense(const Access *access) {
+    return access->class == ACCESS_DENSE ? " + i" : "_v";
+}
+
 /* Full vectors straight from and to memory. */
 static void print_direct(const Emitter *e) {
     text_add(e->out, "    for (; i + __UNROLL__ * K_LANES <= count; i += __UNROLL__ * K_LANES)\n"
                      "#pragma GCC unroll 16\n"
                      "        for (int64_t u = i; u < i + __UNROLL__ * K_LANES; u += K_LANES)\n"
-                     "            k_vector(");
-    for (uint32_t i = 0; i < access_count(e->plan); i++) {
-        const Access *access = access_at(e->plan, i);
-        emit_next(e->out, i, "%s%s", access->name, is_spread(access) ? "_v" : " + u");
-    }
-    print_arguments(e, SCALARS);
-    text_add(e->out, ", stream);\n");
+                     "            ");
+    print_call(e, &e->run, form_direct, "stream");
 }
 
 static void print_fetch(const Emitter *e, const Access *access) {
@@ -175,20 +172,13 @@ static void print_return(const Emitter *e, const Access *access) {
                     access->name, access->name, access->name);
 }
 
-static void print_vector_call(const Emitter *e) {
-    text_add(e->out, "        k_vector(");
-    for (uint32_t i = 0; i < access_count(e->plan); i++)
-        emit_next(e->out, i, "%s_v", access_at(e->plan, i)->name);
-    print_arguments(e, SCALARS);
-    text_add(e->out, ", 0);\n");
-}
-
 /* Whatever is left through buffers. */
 static void print_buffered(const Emitter *e) {
     text_add(e->out, "    for (; i < count; i += K_LANES) {\n"
                      "        const int n = count - i < K_LANES ? (int)(count - i) : K_LANES;\n");
     for (uint32_t i = 0; i < e->plan->loads.count; i++) print_fetch(e, &e->plan->loads.data[i]);
-    print_vector_call(e);
+    text_add(e->out, "        ");
+    print_call(e, &e->run, form_buffered, "0");
     for (uint32_t i = 0; i < e->plan->stores.count; i++) print_return(e, &e->plan->stores.data[i]);
     text_add(e->out, "    }\n");
 }
@@ -206,6 +196,7 @@ static void print_run(const Emitter *e) {
     print_parameters(e, INNER);
     text_add(e->out, ", int64_t count) {\n");
     print_buffers(e, false);
+    print_hoisted(e, &e->run);
     if (!any_strided(e->plan)) print_streaming(e);
     text_add(e->out, "    int64_t i = 0;\n");
     if (!any_strided(e->plan)) print_direct(e);
@@ -246,14 +237,9 @@ static void print_walk(const Emitter *e) {
 }
 
 static void print_dense_call(const Emitter *e) {
-    text_add(e->out, "        if (n == K_LANES) {\n            k_vector(");
-    for (uint32_t i = 0; i < access_count(e->plan); i++) {
-        const Access *access = access_at(e->plan, i);
-        bool dense = access->class == ACCESS_DENSE;
-        emit_next(e->out, i, "%s%s", access->name, dense ? " + i" : "_v");
-    }
-    print_arguments(e, SCALARS);
-    text_add(e->out, ", stream);\n            continue;\n        }\n");
+    text_add(e->out, "        if (n == K_LANES) {\n            ");
+    print_call(e, &e->span, form_dense, "stream");
+    text_add(e->out, "            continue;\n        }\n");
 }
 
 static void print_span(const Emitter *e) {
@@ -263,6 +249,7 @@ static void print_span(const Emitter *e) {
     print_parameters(e, SPAN);
     text_add(e->out, ", int64_t begin, int64_t end) {\n");
     print_buffers(e, true);
+    print_hoisted(e, &e->span);
     print_streaming(e);
     print_start(e);
     text_add(e->out, "    for (int64_t i = begin; i < end; i += K_LANES) {\n"
@@ -271,27 +258,28 @@ static void print_span(const Emitter *e) {
     print_dense_call(e);
     for (uint32_t i = 0; i < e->plan->loads.count; i++)
         if (e->plan->loads.data[i].class == ACCESS_DENSE) print_fetch(e, &e->plan->loads.data[i]);
-    print_vector_call(e);
+    text_add(e->out, "        ");
+    print_call(e, &e->span, form_buffered, "0");
     for (uint32_t i = 0; i < e->plan->stores.count; i++) print_return(e, &e->plan->stores.data[i]);
     text_add(e->out, "    }\n}\n#endif\n");
 }
 
 /* --- the entry */
 
-static void print_unpacking(const Emitter *e) {
+void emit_c_unpack(Text *out, const Plan *plan, const Parameters *parameters) {
     uint32_t at = 0;
-    for (uint32_t i = 0; i < access_count(e->plan); i++) {
-        const Access *access = access_at(e->plan, i);
-        const char *constant = access_is_store(e->plan, i) ? "" : "const ";
+    for (uint32_t i = 0; i < access_count(plan); i++) {
+        const Access *access = access_at(plan, i);
+        const char *constant = access_is_store(plan, i) ? "" : "const ";
         const char *type = language_storage(C, access->dtype);
-        text_printf(e->out, "    %s%s *const %s = *(%s%s *const *)args[%u];\n", constant, type,
+        text_printf(out, "    %s%s *const %s = *(%s%s *const *)args[%u];\n", constant, type,
                     access->name, constant, type, at++);
     }
-    for (uint32_t i = 0; i < e->parameters.list.count; i++) {
-        Parameter parameter = e->parameters.list.data[i];
+    for (uint32_t i = 0; i < parameters->list.count; i++) {
+        Parameter parameter = parameters->list.data[i];
         const char *type = dtype_info(parameter.dtype)->c;
-        text_printf(e->out, "    const %s %s = *(const %s *)args[%u];\n", type, parameter.name,
-                    type, at++);
+        text_printf(out, "    const %s %s = *(const %s *)args[%u];\n", type, parameter.name, type,
+                    at++);
     }
 }
 
@@ -353,7 +341,7 @@ static void print_row_tiles(const Emitter *e) {
 static void print_entry(const Emitter *e) {
     text_printf(e->out, "\nvoid KF_ENTRY(%s)(void *const *args, int64_t part, int64_t parts) {\n",
                 e->plan->name);
-    print_unpacking(e);
+    emit_c_unpack(e->out, e->plan, &e->parameters);
     if (e->plan->rank == 1) print_line_tiles(e);
     print_scheme(e, "#if __INDEX__ == 0\n");
     if (has_linear(e->plan)) print_linear_tiles(e);
@@ -395,7 +383,7 @@ static void print_rules(const Emitter *e) {
         size, size, size);
 }
 
-int c_widest(const Plan *plan) {
+int emit_c_bytes(const Plan *plan) {
     bool wide = plan->compute == DT_F64;
     for (uint32_t i = 0; i < plan->loads.count; i++) wide |= plan->loads.data[i].dtype == DT_I64;
     for (uint32_t i = 0; i < plan->stores.count; i++) wide |= plan->stores.data[i].dtype == DT_I64;
@@ -404,13 +392,34 @@ int c_widest(const Plan *plan) {
     return wide ? 8 : 4;
 }
 
+/* What is one for all elements holds still, in a run also what is one a row. */
+static VectorWalk find_walk(const Emitter *e, const char *name, AccessClass also) {
+    bool *still = arena_array(e->scratch, bool, e->plan->loads.count);
+    for (uint32_t i = 0; i < e->plan->loads.count; i++) {
+        AccessClass class = e->plan->loads.data[i].class;
+        still[i] = class == ACCESS_SCALAR || class == also;
+    }
+    return (VectorWalk){name, hoist(e->scratch, e->plan, still)};
+}
+
+static void print_functions(const Emitter *e) {
+    const VectorCode code = vector_code(e);
+    bool whole = e->run.hoist.values.count == 0; /* then it is so in a span */
+    c_vector_functions(&code, &e->run);
+    if (!has_linear(e->plan) || whole) return;
+    text_add(e->out, "\n");
+    c_vector_functions(&code, &e->span);
+}
+
 const Template *emit_c(Arena *arena, const Plan *plan) {
     KnobText knobs[5];
     Text text = {0}, code = {0};
     uint32_t count = choose_knobs(plan, knobs);
     Emitter e = {.plan = plan, .out = &code, .scratch = arena_open()};
     e.parameters = language_parameters(C, plan, e.scratch);
-    print_vector(&e);
+    e.run = find_walk(&e, "run", ACCESS_SPLAT);
+    e.span = find_walk(&e, "span", ACCESS_SCALAR);
+    print_functions(&e);
     text_add(&code, SHARED_END);
     print_run(&e);
     if (has_linear(plan)) print_span(&e);
@@ -419,7 +428,7 @@ const Template *emit_c(Arena *arena, const Plan *plan) {
     emit_head(&text, C, plan, knobs, count);
     print_rules(&e);
     emit_defaults(&text, plan, knobs, count);
-    text_printf(&text, SHARED_BEGIN "#define K_BYTES %d\n#define K_F64 %d\n", c_widest(plan),
+    text_printf(&text, SHARED_BEGIN "#define K_BYTES %d\n#define K_F64 %d\n", emit_c_bytes(plan),
                 plan->compute == DT_F64);
     emit_prelude(&text, C, text_string(&code));
     text_add(&text, text_string(&code));

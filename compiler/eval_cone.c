@@ -18,10 +18,13 @@ void machine_open(Machine *machine, const Ir *ir, const void *const *inputs, Acc
     machine->weak = ir_weak_values(ir, arena);
     machine->tensors = arena_array(arena, Block *, ir->nodes.count);
     machine->products = arena_array(arena, Product *, ir->nodes.count);
+    machine->body = arena_array(arena, Value, ir->nodes.count);
     machine->alias = arena_array(arena, Value, ir->nodes.count);
     for (Value v = 1; v < ir->nodes.count; v++) {
         const IrNode *node = ir_node(ir, v);
-        machine->alias[v] = node->op == IR_CALL ? machine->alias[node->arg[0]] : v;
+        bool call = node->op == IR_CALL, through = call || node->op == IR_BROADCAST;
+        machine->body[v] = call ? machine->body[node->arg[0]] : v;
+        machine->alias[v] = through ? machine->alias[node->arg[0]] : v;
     }
 }
 
@@ -36,27 +39,45 @@ Value machine_output(const Machine *machine, uint32_t index) {
 
 /* --- leaves */
 
+enum { NOWHERE = -1 };
+
+static bool is_view(const IrNode *node) {
+    return node->op == IR_TRANSPOSE || node->op == IR_BROADCAST;
+}
+
+/* From axes of `node`, a view, to those of what it reads, whose type is `type`. */
+static void step_down(int *from, uint32_t rank, const IrNode *node, const Type *type) {
+    for (uint32_t i = 0; i < rank; i++) {
+        if (from[i] == NOWHERE) continue;
+        bool broadcast =
+            from[i] >= (int)type->rank || type->dim[(int)type->rank - 1 - from[i]] !=
+                                              node->type.dim[(int)node->type.rank - 1 - from[i]];
+        if (node->op == IR_TRANSPOSE)
+            from[i] = from[i] < 2 ? 1 - from[i] : from[i];
+        else if (broadcast)
+            from[i] = NOWHERE;
+    }
+}
+
 bool view_find(const Machine *machine, Value value, View *view) {
-    bool swapped = false;
-    const IrNode *node = ir_node(machine->ir, value = machine->alias[value]);
-    for (; node->op == IR_TRANSPOSE && machine->tensors[value] == NULL; swapped = !swapped)
-        node = ir_node(machine->ir, value = machine->alias[node->arg[0]]);
+    int from[RANK_MAX]; /* by axis of `value`: the one it walks, from the right, or NOWHERE */
+    const IrNode *node = ir_node(machine->ir, value = machine->body[value]);
+    view->type = node->type;
+    for (uint32_t i = 0; i < view->type.rank; i++) from[i] = (int)(view->type.rank - 1 - i);
+    for (; is_view(node) && machine->tensors[value] == NULL; node = ir_node(machine->ir, value)) {
+        value = machine->body[node->arg[0]];
+        step_down(from, view->type.rank, node, &ir_node(machine->ir, value)->type);
+    }
     if (machine->tensors[value] == NULL && node->op != IR_INPUT && node->op != IR_MATMUL)
         return false;
     view->base = value;
-    view->type = node->type;
-    if (node->op == IR_INPUT)
-        memcpy(view->stride, machine->ir->inputs.data[node->index].strides, sizeof view->stride);
-    else
-        type_strides(&view->type, view->stride);
-    if (swapped) {
-        uint32_t last = view->type.rank - 1;
-        int64_t dim = view->type.dim[last], stride = view->stride[last];
-        view->type.dim[last] = view->type.dim[last - 1];
-        view->type.dim[last - 1] = dim;
-        view->stride[last] = view->stride[last - 1];
-        view->stride[last - 1] = stride;
-    }
+    type_strides(&node->type, view->stride);
+    const int64_t *base =
+        node->op == IR_INPUT ? machine->ir->inputs.data[node->index].strides : view->stride;
+    int64_t stride[RANK_MAX] = {0};
+    for (uint32_t i = 0; i < view->type.rank; i++)
+        if (from[i] != NOWHERE) stride[i] = base[(int)node->type.rank - 1 - from[i]];
+    memcpy(view->stride, stride, sizeof stride);
     return true;
 }
 

@@ -49,7 +49,8 @@ typedef struct Machine {
     Arena *arena;
     Team *team;
     int threads;
-    Value *alias;       /* calls replaced by their bodies */
+    Value *body;        /* calls replaced by their bodies */
+    Value *alias;       /* broadcasts too by what they read: an element's index tells where */
     const double *weak; /* values of WEAK nodes */
     Block **tensors;    /* materialised values in row-major order, NULL for others */
     Product **products;

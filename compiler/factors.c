@@ -8,8 +8,8 @@
 /* What lies under transpositions. */
 static Value base_of(const Machine *machine, Value value, bool *swapped) {
     *swapped = false;
-    for (value = machine->alias[value]; ir_node(machine->ir, value)->op == IR_TRANSPOSE;
-         value = machine->alias[ir_node(machine->ir, value)->arg[0]])
+    for (value = machine->body[value]; ir_node(machine->ir, value)->op == IR_TRANSPOSE;
+         value = machine->body[ir_node(machine->ir, value)->arg[0]])
         *swapped = !*swapped;
     return value;
 }

@@ -1,92 +1,412 @@
-/* An Ir in, its groups out. One idea: outputs of one shape are one kernel, and a kernel is
- * elementwise as long as no value of it gathers others; what two groups share is computed in both.
- */
+/* An Ir in, chains of steps out. One idea: what is kept in memory (cuts.h) decides all else. Outputs
+ * and kept values are roots; roots that one kernel can compute, and that do not wait for one another,
+ * share it. */
 #include "compiler/fuse.h"
 
-/* The group of elementwise outputs shaped like output `index`, made if new. */
-static Group *group_of(Arena *arena, Groups *groups, const Ir *ir, uint32_t index,
-                       const bool *alone) {
-    const Type *type = &ir->outputs.data[index].type;
-    for (uint32_t i = 0; i < groups->list.count && !alone[index]; i++) {
-        Group *group = &groups->list.data[i];
-        uint32_t first = group->outputs.data[0];
-        if (!alone[first] && type_same_shape(&ir->outputs.data[first].type, type)) return group;
-    }
-    array_push(arena, &groups->list, (Group){.kind = GROUP_ELEMENTWISE});
-    return &groups->list.data[groups->list.count - 1];
+#include <string.h>
+
+#include "compiler/cuts.h"
+#include "compiler/part.h"
+
+enum { GROUP_MAX = 1024 };
+
+/* Roots of one kernel. */
+typedef struct Bunch {
+    Roots roots;
+    bool *cone;  /* by Value: what they take */
+    bool *after; /* by Bunch: what it waits for, directly or not */
+    Step step;
+} Bunch;
+
+typedef struct Fuser {
+    Arena *arena;
+    const Library *library;
+    const Ir *ir;
+    Cuts cuts;
+    bool *apart; /* by Value: where it is kept, no kernel that reads it computes it as well */
+    ARRAY(Bunch) bunches;
+    uint32_t *owner; /* by Value: the bunch of a kept value */
+    Uncovered *uncovered;
+} Fuser;
+
+/* --- roots */
+
+static bool has_elements(const Type *type) {
+    return type_count(type) > 0;
 }
 
-static GroupKind kind_of(const Ir *ir, const IrNode *node) {
-    switch (node->op) {
-    case IR_MATMUL: return GROUP_PRODUCT;
-    case IR_SUM:
-    case IR_PROD:
-    case IR_MAX:
-    case IR_MIN:
-    case IR_MEAN:
-    case IR_VAR: return GROUP_REDUCTION;
-    case IR_TRANSPOSE: /* of an input, it is a matter of strides */
-        return ir_node(ir, node->arg[0])->op == IR_INPUT ? GROUP_ELEMENTWISE : GROUP_REDUCTION;
-    default: return GROUP_ELEMENTWISE;
+/* The output that holds exactly what is kept, or -1: it need not be kept twice. */
+static int32_t output_holding(const Fuser *f, Value value) {
+    for (uint32_t i = 0; i < f->ir->outputs.count; i++) {
+        const IrOutput *output = &f->ir->outputs.data[i];
+        int64_t dense[RANK_MAX];
+        type_strides(&output->type, dense);
+        if (output->value == value && output->updates < 0 &&
+            type_same_shape(&output->type, &ir_node(f->ir, value)->type) &&
+            output->type.dtype == part_storage(f->ir, value) &&
+            memcmp(dense, output->strides, output->type.rank * sizeof *dense) == 0)
+            return (int32_t)i;
+    }
+    return -1;
+}
+
+/* In the order of values, which is one of dependence. */
+static Roots find_roots(Fuser *f) {
+    Roots roots = {0};
+    for (Value v = 1; v < f->ir->nodes.count; v++) {
+        int32_t holder = output_holding(f, v);
+        f->cuts.where[v] =
+            holder >= 0 ? (Ref){PLACE_OUTPUT, (uint32_t)holder} : (Ref){PLACE_TEMPORARY, v};
+        if (f->cuts.kept[v] && holder < 0) array_push(f->arena, &roots.list, (Root){v, -1});
+        for (uint32_t i = 0; i < f->ir->outputs.count; i++)
+            if (f->ir->outputs.data[i].value == v && has_elements(&f->ir->outputs.data[i].type))
+                array_push(f->arena, &roots.list, (Root){v, (int32_t)i});
+    }
+    return roots;
+}
+
+/* --- bunches */
+
+/* Marks what `cone` waits for: the bunches of kept values in it, and all that those wait for. */
+static void mark_after(const Fuser *f, const bool *cone, bool *after) {
+    for (Value v = 1; v < f->ir->nodes.count; v++) {
+        if (!cone[v] || !f->cuts.kept[v] || f->owner[v] == UINT32_MAX) continue;
+        const Bunch *from = &f->bunches.data[f->owner[v]];
+        after[f->owner[v]] = true;
+        for (uint32_t i = 0; i < f->bunches.count; i++) after[i] |= from->after[i];
     }
 }
 
-/* A product names the group before a reduction does; of several, the last. */
-static void classify(Group *group, const Ir *ir, bool *needed) {
-    for (uint32_t i = 0; i < group->outputs.count; i++)
-        needed[ir->outputs.data[group->outputs.data[i]].value] = true;
-    for (Value v = ir->nodes.count; v-- > 1;) {
-        const IrNode *node = ir_node(ir, v);
-        if (!needed[v]) continue;
-        for (uint32_t i = 0; i < node->count; i++) needed[node->arg[i]] = true;
-        if (kind_of(ir, node) <= group->kind) continue;
-        group->kind = kind_of(ir, node);
-        group->culprit = v;
+static bool gathers(const IrNode *node) {
+    return node->op == IR_MATMUL || ir_is_reduction(node);
+}
+
+static bool shares_gathering(const Fuser *f, const bool *a, const bool *b) {
+    for (Value v = 1; v < f->ir->nodes.count; v++)
+        if (a[v] && b[v] && gathers(ir_node(f->ir, v)) && !f->cuts.kept[v]) return true;
+    return false;
+}
+
+static Roots with(Arena *arena, const Roots *roots, Root root) {
+    Roots more = {0};
+    for (uint32_t i = 0; i < roots->list.count; i++)
+        array_push(arena, &more.list, roots->list.data[i]);
+    array_push(arena, &more.list, root);
+    return more;
+}
+
+/* Whether one kernel may compute them: one generated kernel, or a product's. */
+static bool is_one_kernel(const Fuser *f, const Roots *roots, bool product) {
+    Step step = part_extract(f->arena, f->ir, &f->cuts, roots);
+    return group_find(step.ir).kind != GROUP_NONE ||
+           (product && kernels_find(f->arena, f->library, step.ir).list.count > 0);
+}
+
+static bool reads_apart(const Fuser *f, const bool *cone, uint32_t index) {
+    for (Value v = 1; v < f->ir->nodes.count; v++)
+        if (cone[v] && f->apart[v] && f->cuts.kept[v] && f->owner[v] == index) return true;
+    return false;
+}
+
+/* Whether `bunch`, of number `index`, may take `root` in, which takes `cone` and waits for `after`. */
+static bool takes(const Fuser *f, uint32_t index, Root root, const bool *cone, const bool *after) {
+    const Bunch *bunch = &f->bunches.data[index];
+    if (reads_apart(f, cone, index)) return false;
+    for (uint32_t i = 0; i < f->bunches.count; i++)
+        if (i != index && after[i] && f->bunches.data[i].after[index]) return false;
+    Roots roots = with(f->arena, &bunch->roots, root);
+    return is_one_kernel(f, &roots, shares_gathering(f, cone, bunch->cone));
+}
+
+static void join(Fuser *f, uint32_t index, Root root, const bool *cone, const bool *after) {
+    Bunch *bunch = &f->bunches.data[index];
+    array_push(f->arena, &bunch->roots.list, root);
+    for (Value v = 1; v < f->ir->nodes.count; v++) bunch->cone[v] |= cone[v];
+    for (uint32_t i = 0; i < f->bunches.count; i++) bunch->after[i] |= after[i] && i != index;
+    for (uint32_t k = 0; k < f->bunches.count; k++) /* and who waits for this one */
+        for (uint32_t i = 0; f->bunches.data[k].after[index] && i < f->bunches.count; i++)
+            f->bunches.data[k].after[i] |= bunch->after[i];
+    if (root.output < 0 || output_holding(f, root.value) == root.output)
+        f->owner[root.value] = index;
+}
+
+static void add_root(Fuser *f, Root root) {
+    bool *cone = arena_array(f->arena, bool, f->ir->nodes.count);
+    bool *after = arena_array(f->arena, bool, GROUP_MAX);
+    uint32_t index = 0;
+    part_cone(f->ir, &f->cuts, root.value, cone);
+    mark_after(f, cone, after);
+    while (index < f->bunches.count && !takes(f, index, root, cone, after)) index++;
+    if (index == f->bunches.count) {
+        Bunch bunch = {.cone = arena_array(f->arena, bool, f->ir->nodes.count),
+                       .after = arena_array(f->arena, bool, GROUP_MAX)};
+        array_push(f->arena, &f->bunches, bunch);
+    }
+    join(f, index, root, cone, after);
+}
+
+static bool form_bunches(Fuser *f) {
+    Roots roots = find_roots(f);
+    f->bunches.count = 0;
+    f->owner = arena_array(f->arena, uint32_t, f->ir->nodes.count);
+    memset(f->owner, 0xff, f->ir->nodes.count * sizeof *f->owner);
+    if (roots.list.count > GROUP_MAX) return false;
+    for (uint32_t i = 0; i < roots.list.count; i++) add_root(f, roots.list.data[i]);
+    return true;
+}
+
+static bool is_computed(const IrNode *node) {
+    return gathers(node) || ir_is_primitive(node) || node->op == IR_CAST ||
+           node->op == IR_CONVERT || node->op == IR_BROADCAST;
+}
+
+/* Worth reading rather than computing in two kernels: what gathers, and what an output holds. */
+static bool is_worth_keeping(const Fuser *f, Value value) {
+    const IrNode *node = ir_node(f->ir, value);
+    return gathers(node) || (is_computed(node) && output_holding(f, value) >= 0);
+}
+
+static bool keep_shared(Fuser *f) {
+    for (Value v = 1; v < f->ir->nodes.count; v++) {
+        uint32_t users = 0;
+        if (f->cuts.kept[v] || !is_worth_keeping(f, v)) continue;
+        for (uint32_t i = 0; i < f->bunches.count; i++) users += f->bunches.data[i].cone[v];
+        if (users < 2) continue;
+        f->cuts.kept[v] = true;
+        return true;
+    }
+    return false;
+}
+
+/* What is kept for nobody is not kept: one kernel computes it and all that reads it. */
+static bool drop_unread(Fuser *f) {
+    for (Value v = 1; v < f->ir->nodes.count; v++) {
+        bool read = !f->cuts.kept[v] || f->apart[v];
+        for (uint32_t i = 0; i < f->bunches.count && !read; i++)
+            read = i != f->owner[v] && f->bunches.data[i].cone[v];
+        if (read) continue;
+        f->cuts.kept[v] = false;
+        return true;
+    }
+    return false;
+}
+
+/* --- coverage */
+
+/* Keeps one value more of a part that no kernel computes: one that gathers, or else what it reads. */
+static bool keep_more(Fuser *f, const Bunch *bunch) {
+    for (int operands = 0; operands < 2; operands++)
+        for (Value v = 1; v < f->ir->nodes.count; v++) {
+            const IrNode *node = ir_node(f->ir, v);
+            if (!bunch->cone[v] || !gathers(node)) continue;
+            Value keep = operands ? node->arg[0] : v;
+            if (!is_computed(ir_node(f->ir, keep)) || f->cuts.kept[keep]) continue;
+            return f->apart[keep] = f->cuts.kept[keep] = true;
+        }
+    return false;
+}
+
+/* The program itself where one kernel is all of it. */
+static Step extract(const Fuser *f, const Bunch *bunch) {
+    bool whole = f->bunches.count == 1 && bunch->roots.list.count == f->ir->outputs.count;
+    return whole ? chain_whole(f->arena, f->ir)
+                 : part_extract(f->arena, f->ir, &f->cuts, &bunch->roots);
+}
+
+/* What the message points at where a part has no kernel. */
+static Value last_gathering(const Ir *ir) {
+    Value last = 0;
+    for (Value v = 1; v < ir->nodes.count; v++)
+        if (gathers(ir_node(ir, v))) last = v;
+    return last;
+}
+
+/* Steps with kernels; false where one has none, `*retry` if it can be cut further. */
+static bool cover(Fuser *f, bool *retry) {
+    for (uint32_t i = 0; i < f->bunches.count; i++) {
+        Bunch *bunch = &f->bunches.data[i];
+        bunch->step = extract(f, bunch);
+        bunch->step.kernels = kernels_find(f->arena, f->library, bunch->step.ir);
+        if (bunch->step.kernels.list.count > 0) continue;
+        *f->uncovered = (Uncovered){bunch->step.ir, last_gathering(bunch->step.ir)};
+        *retry = keep_more(f, bunch);
+        return false;
+    }
+    return true;
+}
+
+/* --- order */
+
+static bool reads_input(const Fuser *f, const Bunch *bunch, uint32_t input) {
+    return bunch->cone[f->ir->inputs.data[input].value];
+}
+
+/* Updates come behind everything else that reads what they update. */
+static void order_updates(Fuser *f) {
+    for (uint32_t i = 0; i < f->bunches.count; i++) {
+        Bunch *bunch = &f->bunches.data[i];
+        for (uint32_t r = 0; r < bunch->roots.list.count; r++) {
+            int32_t output = bunch->roots.list.data[r].output;
+            int32_t input = output < 0 ? -1 : f->ir->outputs.data[output].updates;
+            for (uint32_t k = 0; input >= 0 && k < f->bunches.count; k++)
+                if (k != i && reads_input(f, &f->bunches.data[k], (uint32_t)input))
+                    bunch->after[k] = true;
+        }
     }
 }
 
-/* Outputs that gather are kernels of their own; but where anything is updated in place, its readers
- * stay together. */
-static const bool *find_alone(Arena *scratch, const Ir *ir) {
-    bool *alone = arena_array(scratch, bool, ir->outputs.count);
-    for (uint32_t i = 0; i < ir->outputs.count; i++)
-        if (ir->outputs.data[i].updates >= 0) return alone;
-    for (uint32_t i = 0; i < ir->outputs.count; i++) {
-        Group group = {.kind = GROUP_ELEMENTWISE};
-        array_push(scratch, &group.outputs, i);
-        classify(&group, ir, arena_array(scratch, bool, ir->nodes.count));
-        alone[i] = group.kind != GROUP_ELEMENTWISE;
+/* Bunches in an order in which none waits for a later one; false if there is none. */
+static bool order(const Fuser *f, uint32_t *list) {
+    bool *done = arena_array(f->arena, bool, f->bunches.count);
+    for (uint32_t n = 0; n < f->bunches.count; n++) {
+        uint32_t next = 0;
+        for (; next < f->bunches.count; next++) {
+            bool ready = !done[next];
+            for (uint32_t k = 0; k < f->bunches.count; k++)
+                ready &= done[k] || !f->bunches.data[next].after[k];
+            if (ready) break;
+        }
+        if (next == f->bunches.count) return false;
+        done[next] = true;
+        list[n] = next;
     }
-    return alone;
+    return true;
 }
 
-Groups fuse(Arena *arena, const Ir *ir) {
-    Groups groups = {0};
-    Arena *scratch = arena_open();
-    const bool *alone = find_alone(scratch, ir);
-    for (uint32_t i = 0; i < ir->outputs.count; i++) {
-        Group *group = group_of(arena, &groups, ir, i, alone);
-        array_push(arena, &group->outputs, i);
+/* --- the chain */
+
+/* The kinds of its operations that gather, "sum, max"; "elementwise" where there is none. */
+static const char *step_label(Arena *arena, const Step *step) {
+    const char *label = NULL;
+    for (Value v = 1; v < step->ir->nodes.count; v++) {
+        const IrNode *node = ir_node(step->ir, v);
+        if (gathers(node))
+            label = arena_printf(arena, "%s%s%s", label ? label : "", label ? ", " : "",
+                                 ir_op_name(node));
     }
-    for (uint32_t i = 0; i < groups.list.count; i++)
-        classify(&groups.list.data[i], ir, arena_array(scratch, bool, ir->nodes.count));
-    arena_close(scratch);
-    return groups;
+    return label ? label : "elementwise";
 }
 
-Ir *fuse_part(Arena *arena, const Ir *ir, const Group *group) {
-    Ir part = *ir;
-    part.outputs.data = arena_array(arena, IrOutput, group->outputs.count);
-    part.outputs.count = group->outputs.count;
-    part.inputs.data = arena_array(arena, IrInput, ir->inputs.count);
-    for (uint32_t i = 0; i < ir->inputs.count; i++) {
-        part.inputs.data[i] = ir->inputs.data[i];
-        part.inputs.data[i].updated_by = -1;
+/* A temporary of `bytes` that is free, the smallest large enough, or a new one. */
+static uint32_t take_temporary(Arena *arena, Chain *chain, const uint32_t *busy_until, uint32_t now,
+                               int64_t bytes) {
+    uint32_t best = chain->temporaries.count;
+    for (uint32_t i = 0; i < chain->temporaries.count; i++) {
+        if (busy_until[i] >= now || chain->temporaries.data[i] < bytes) continue;
+        if (best == chain->temporaries.count ||
+            chain->temporaries.data[i] < chain->temporaries.data[best])
+            best = i;
     }
-    for (uint32_t i = 0; i < group->outputs.count; i++) {
-        part.outputs.data[i] = ir->outputs.data[group->outputs.data[i]];
-        if (part.outputs.data[i].updates >= 0)
-            part.inputs.data[part.outputs.data[i].updates].updated_by = (int32_t)i;
+    if (best == chain->temporaries.count) array_push(arena, &chain->temporaries, bytes);
+    return best;
+}
+
+static uint32_t last_use(const Chain *chain, Ref ref) {
+    uint32_t last = 0;
+    for (uint32_t s = 0; s < chain->steps.count; s++)
+        for (uint32_t i = 0; i < chain->steps.data[s].inputs.count; i++) {
+            Ref input = chain->steps.data[s].inputs.data[i];
+            if (input.place == ref.place && input.index == ref.index) last = s;
+        }
+    return last;
+}
+
+/* Temporaries for kept values, which they are numbered by so far: one holds several in turn. */
+static void plan_temporaries(Fuser *f, Chain *chain) {
+    uint32_t *slot = arena_array(f->arena, uint32_t, f->ir->nodes.count);
+    uint32_t *busy_until = arena_array(f->arena, uint32_t, f->ir->nodes.count);
+    for (uint32_t s = 0; s < chain->steps.count; s++) {
+        const Step *step = &chain->steps.data[s];
+        for (uint32_t i = 0; i < step->outputs.count; i++) {
+            Ref ref = step->outputs.data[i];
+            if (ref.place != PLACE_TEMPORARY) continue;
+            slot[ref.index] = take_temporary(f->arena, chain, busy_until, s,
+                                             type_bytes(&step->ir->outputs.data[i].type));
+            busy_until[slot[ref.index]] = last_use(chain, ref);
+        }
     }
-    return ir_copy(arena, &part, true);
+    for (uint32_t s = 0; s < chain->steps.count; s++) {
+        Step *step = &chain->steps.data[s];
+        for (uint32_t i = 0; i < step->inputs.count; i++)
+            if (step->inputs.data[i].place == PLACE_TEMPORARY)
+                step->inputs.data[i].index = slot[step->inputs.data[i].index];
+        for (uint32_t i = 0; i < step->outputs.count; i++)
+            if (step->outputs.data[i].place == PLACE_TEMPORARY)
+                step->outputs.data[i].index = slot[step->outputs.data[i].index];
+    }
+}
+
+static const Chain *make_chain(Fuser *f, const char *name) {
+    Chain *chain = arena_new(f->arena, Chain);
+    uint32_t *list = arena_array(f->arena, uint32_t, f->bunches.count);
+    chain->name = name;
+    order_updates(f);
+    if (!order(f, list)) return NULL;
+    for (uint32_t i = 0; i < f->bunches.count; i++) {
+        Step step = f->bunches.data[list[i]].step;
+        const Bound *bound = kernel_bound(f->arena, &step.kernels.list.data[0], step.ir);
+        step.label = step_label(f->arena, &step);
+        chain->bytes += bound ? bound->bytes : 0;
+        array_push(f->arena, &chain->steps, step);
+    }
+    plan_temporaries(f, chain);
+    return chain;
+}
+
+/* --- the stage */
+
+/* The chain of `kept`, cut further where no kernel covers a part; NULL: no cut helps. */
+static const Chain *try_cuts(Arena *arena, const Library *library, const Ir *ir, bool *kept,
+                             bool *apart, const char *name, Uncovered *uncovered) {
+    Fuser f = {.arena = arena,
+               .library = library,
+               .ir = ir,
+               .cuts = {kept, arena_array(arena, Ref, ir->nodes.count)},
+               .apart = apart,
+               .uncovered = uncovered};
+    bool retry = true;
+    while (retry) {
+        retry = false;
+        if (!form_bunches(&f)) break;
+        if (keep_shared(&f) || drop_unread(&f))
+            retry = true;
+        else if (cover(&f, &retry))
+            return make_chain(&f, name);
+    }
+    return NULL;
+}
+
+static bool is_same(const Chain *a, const Chain *b) {
+    return a->steps.count == b->steps.count && a->bytes == b->bytes;
+}
+
+static void add_chain(Arena *arena, Chains *chains, const Chain *chain) {
+    for (uint32_t i = 0; chain && i < chains->list.count; i++)
+        if (is_same(chains->list.data[i], chain)) chain = NULL;
+    if (chain) array_push(arena, &chains->list, chain);
+}
+
+/* One more way, where it keeps something that is not kept anyhow. */
+static void add_way(Arena *arena, const Library *library, const Ir *ir, bool *more,
+                    const char *name, Chains *chains) {
+    bool *kept = cuts_needed(arena, ir), any = false;
+    Uncovered ignored;
+    for (Value v = 1; v < ir->nodes.count; v++) {
+        any |= more[v] && !kept[v];
+        kept[v] |= more[v];
+    }
+    if (any) add_chain(arena, chains, try_cuts(arena, library, ir, kept, more, name, &ignored));
+}
+
+Chains fuse(Arena *arena, const Library *library, const Ir *ir, Uncovered *uncovered) {
+    Chains chains = {0};
+    bool *none = arena_array(arena, bool, ir->nodes.count);
+    const Chain *first =
+        try_cuts(arena, library, ir, cuts_needed(arena, ir), none, "fewest kernels", uncovered);
+    if (!first) return chains;
+    array_push(arena, &chains.list, first);
+    add_way(arena, library, ir, cuts_barriers(arena, ir), "a kernel for each reduction", &chains);
+    add_way(arena, library, ir, cuts_broadcast(arena, ir), "work on small arrays apart", &chains);
+    add_way(arena, library, ir, cuts_halves(arena, ir), "two kernels for a long one", &chains);
+    return chains;
 }

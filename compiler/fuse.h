@@ -1,30 +1,19 @@
-/* Ir -> groups: which values one kernel computes. A group is elementwise when none of its values is
- * a reduction, product or transpose of a computed value; interior values used elsewhere are
- * recomputed. */
+/* Ir -> chains of kernels: how the program may be cut. Which is the fastest is measured. */
 #ifndef KF_FUSE_H
 #define KF_FUSE_H
 
-#include "compiler/ir.h"
+#include "compiler/chain.h"
 
-typedef enum GroupKind { GROUP_ELEMENTWISE, GROUP_REDUCTION, GROUP_PRODUCT } GroupKind;
+/* Why there is no chain: the value in `ir` that no kernel computes. */
+typedef struct Uncovered {
+    const Ir *ir; /* a part of the program, or all of it */
+    Value culprit;
+} Uncovered;
 
-typedef struct Group {
-    GroupKind kind;
-    ARRAY(uint32_t) outputs; /* indices into Ir.outputs */
-    Value culprit;           /* not elementwise: the reduction or product, for the message */
-} Group;
-
-typedef struct Groups {
-    ARRAY(Group) list;
-} Groups;
-
-/* Elementwise outputs of one iteration shape share a group; others get their own. The Ir
- * has no IR_CALL left (simplify with inline_calls). Outputs that update inputs in place stay
- * together with every reader of those inputs, or the program is refused by lower. */
-Groups fuse(Arena *arena, const Ir *ir);
-
-/* A group as a program of its own: all inputs under their numbers, the group's outputs alone, in
- * its order. */
-Ir *fuse_part(Arena *arena, const Ir *ir, const Group *group);
+/* Different ways to compute `ir` (simplified, calls inlined), the one of the fewest kernels first,
+ * each step with the kernels that cover it; none where no kernel covers something. What elementwise
+ * values two kernels share is computed in both; what a step updates in place, steps before it have
+ * read. Outputs without elements are nobody's. */
+Chains fuse(Arena *arena, const Library *library, const Ir *ir, Uncovered *uncovered);
 
 #endif

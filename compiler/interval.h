@@ -238,6 +238,12 @@ KF_FN Interval interval_copysign(Interval a, Interval b) {
     return is_negative(b.lo) ? interval_neg(size) : size;
 }
 
+/* A corner whose product has no value takes what lies beside it. */
+KF_FN KfCompute fma_corner(KfCompute a, KfCompute b, KfCompute c) {
+    KfCompute product = a * b;
+    return product == product ? KF_C(fma)(a, b, c) : corner(product, a, b) + c;
+}
+
 /* Rounded once: whether it may be NaN follows from the operands, never from a product that
  * overflowed. */
 KF_FN Interval interval_fma(Interval a, Interval b, Interval c) {
@@ -248,10 +254,12 @@ KF_FN Interval interval_fma(Interval a, Interval b, Interval c) {
         return interval_point(KF_C(fma)(a.lo, b.lo, c.lo));
     if ((interval_has_infinity(a) || interval_has_infinity(b)) && interval_has_infinity(c))
         nan = NAN_MAY;
-    low = interval_corners(KF_C(fma)(a.lo, b.lo, c.lo), KF_C(fma)(a.lo, b.hi, c.lo),
-                           KF_C(fma)(a.hi, b.lo, c.lo), KF_C(fma)(a.hi, b.hi, c.lo), 0, NAN_NEVER);
-    high = interval_corners(KF_C(fma)(a.lo, b.lo, c.hi), KF_C(fma)(a.lo, b.hi, c.hi),
-                            KF_C(fma)(a.hi, b.lo, c.hi), KF_C(fma)(a.hi, b.hi, c.hi), 0, NAN_NEVER);
+    low =
+        interval_corners(fma_corner(a.lo, b.lo, c.lo), fma_corner(a.lo, b.hi, c.lo),
+                         fma_corner(a.hi, b.lo, c.lo), fma_corner(a.hi, b.hi, c.lo), 0, NAN_NEVER);
+    high =
+        interval_corners(fma_corner(a.lo, b.lo, c.hi), fma_corner(a.lo, b.hi, c.hi),
+                         fma_corner(a.hi, b.lo, c.hi), fma_corner(a.hi, b.hi, c.hi), 0, NAN_NEVER);
     return interval_make(low.lo, a.v * b.v + c.v, high.hi, nan);
 }
 

@@ -13,6 +13,13 @@ Ir *ir_open(Arena *arena, const Source *source) {
     return ir;
 }
 
+Ir *ir_like(Arena *arena, const Ir *ir) {
+    Ir *like = ir_open(arena, ir->source);
+    like->compute = ir->compute;
+    like->fast = ir->fast;
+    return like;
+}
+
 /* What the node says besides its type and operands. */
 static uint64_t payload(const IrNode *node) {
     switch (node->op) {
@@ -58,24 +65,51 @@ static bool same_node(const Ir *ir, const IrNode *a, const IrNode *b) {
            memcmp(a->arg, b->arg, a->count * sizeof a->arg[0]) == 0 && same_list(ir, a, b);
 }
 
-Value ir_value(Ir *ir, IrNode node) {
-    uint64_t hash = hash_node(ir, &node);
+static Value find(const Ir *ir, const IrNode *node, uint64_t hash) {
     Value value;
     for (uint32_t at = 0; (value = table_next(&ir->table, hash, &at)) != 0;)
-        if (same_node(ir, &node, ir_node(ir, value))) return value;
+        if (same_node(ir, node, ir_node(ir, value))) return value;
+    return 0;
+}
+
+Value ir_find(const Ir *ir, const IrNode *node) {
+    return find(ir, node, hash_node(ir, node));
+}
+
+Value ir_value(Ir *ir, IrNode node) {
+    uint64_t hash = hash_node(ir, &node);
+    Value value = find(ir, &node, hash);
+    if (value) return value;
     value = ir->nodes.count;
     array_push(ir->arena, &ir->nodes, node);
     table_add(ir->arena, &ir->table, hash, value);
     return value;
 }
 
+void ir_count_uses(const Ir *ir, uint32_t *uses) {
+    for (Value v = 1; v < ir->nodes.count; v++)
+        for (uint32_t i = 0; i < ir_node(ir, v)->count; i++) uses[ir_node(ir, v)->arg[i]]++;
+    for (uint32_t i = 0; i < ir->outputs.count; i++) uses[ir->outputs.data[i].value]++;
+}
+
 const char *ir_op_name(const IrNode *node) {
     static const char *const names[] = {
-        [IR_NONE] = "none",   [IR_CONST] = "const",   [IR_INPUT] = "input",
-        [IR_PARAM] = "param", [IR_CAST] = "cast",     [IR_CONVERT] = "convert",
-        [IR_SUM] = "sum",     [IR_PROD] = "prod",     [IR_MAX] = "max",
-        [IR_MIN] = "min",     [IR_MEAN] = "mean",     [IR_VAR] = "var",
-        [IR_CALL] = "call",   [IR_MATMUL] = "matmul", [IR_TRANSPOSE] = "transpose",
+        [IR_NONE] = "none",
+        [IR_CONST] = "const",
+        [IR_INPUT] = "input",
+        [IR_PARAM] = "param",
+        [IR_CAST] = "cast",
+        [IR_CONVERT] = "convert",
+        [IR_SUM] = "sum",
+        [IR_PROD] = "prod",
+        [IR_MAX] = "max",
+        [IR_MIN] = "min",
+        [IR_MEAN] = "mean",
+        [IR_VAR] = "var",
+        [IR_CALL] = "call",
+        [IR_MATMUL] = "matmul",
+        [IR_TRANSPOSE] = "transpose",
+        [IR_BROADCAST] = "broadcast",
     };
     return ir_is_primitive(node) ? primitive_info(ir_primitive(node))->name : names[node->op];
 }
@@ -126,10 +160,9 @@ void ir_copy_interface(Ir *to, const Ir *from, const Value *map) {
 }
 
 Ir *ir_copy(Arena *arena, const Ir *ir, bool inline_calls) {
-    Ir *copy = ir_open(arena, ir->source);
+    Ir *copy = ir_like(arena, ir);
     Arena *scratch = arena_open();
     Value *map = mark_needed(scratch, ir, inline_calls);
-    copy->compute = ir->compute;
     map[0] = 0;
     for (Value v = 1; v < ir->nodes.count; v++) {
         const IrNode *node = ir_node(ir, v);

@@ -36,6 +36,8 @@ typedef enum IrOp {
     IR_CAST,      /* a rounded to type.dtype, half to even, saturated for integers; or WEAK to it */
     IR_CONVERT,   /* integer or bool a as a float in the compute type, or as a wider integer */
     IR_TRANSPOSE, /* last two axes of a swapped */
+    IR_BROADCAST, /* a in another shape, by right-aligned axes: broadcast to it, or without leading
+                     axes of extent 1 */
     IR_MATMUL,    /* a @ b, NumPy's rule, batched */
     IR_SUM,       /* IR_SUM + Reduction: reduces a over `axes`, each kept as size 1 */
     IR_PROD,
@@ -93,7 +95,8 @@ typedef struct IrOutput {
 typedef struct IrParam {
     const char *name;
     double value;
-    bool whole; /* its default is a whole number: it may meet integers */
+    double usual; /* what the program's text says; 1 where that is a matter of shapes */
+    bool whole;   /* its default is a whole number: it may meet integers */
 } IrParam;
 
 typedef struct Ir {
@@ -105,12 +108,17 @@ typedef struct Ir {
     ARRAY(IrOutput) outputs;
     ARRAY(IrParam) params;
     DType compute; /* DT_F32 or DT_F64 */
+    bool fast;     /* fast.h has been over it */
     Table table;   /* hash-consing, owned by ir.c */
 } Ir;
 
 Ir *ir_open(Arena *arena, const Source *source);
+/* Empty, for another form of the same program. */
+Ir *ir_like(Arena *arena, const Ir *ir);
 /* The value equal to `node`, added if new. */
 Value ir_value(Ir *ir, IrNode node);
+/* The same where it is there already, else 0. */
+Value ir_find(const Ir *ir, const IrNode *node);
 static inline DType ir_dtype(const Ir *ir, Value value) {
     return ir->nodes.data[value].type.dtype;
 }
@@ -148,10 +156,12 @@ Value ir_reduce(Ir *ir, Reduction reduction, Value a, AxisRange axes, Span span)
  * product reads stored arrays. */
 Value ir_matmul(Ir *ir, Value a, Value b, Span span);
 Value ir_transpose(Ir *ir, Value a, Span span);
+/* `a`, not WEAK, in the shape of `shape`, which has no other use; see IR_BROADCAST. */
+Value ir_broadcast(Ir *ir, Value a, const Type *shape, Span span);
+/* Whether IR_BROADCAST takes `from` to `to`. */
+bool ir_can_broadcast(const Type *from, const Type *to);
 /* Params, inputs and outputs of `from`, with values as `map` has them. */
 void ir_copy_interface(Ir *to, const Ir *from, const Value *map);
-/* The value holds nothing that rounding to its own type would take away. */
-bool ir_is_rounded(const Ir *ir, Value value);
 /* `node`, or the constant it folds to. */
 Value ir_finish(Ir *ir, IrNode node);
 
@@ -161,6 +171,9 @@ bool ir_is_whole(const Ir *ir, Value value);
 double ir_weak(const Ir *ir, Value value);
 const double *ir_weak_values(const Ir *ir, Arena *arena);
 
+/* How often each value is read, by values and outputs: uses[] of as many as there are nodes, zero
+ * on entry. */
+void ir_count_uses(const Ir *ir, uint32_t *uses);
 /* The values that outputs need, and all inputs and params, as a new Ir; IR_CALL replaced by its
  * body where `inline_calls`. */
 Ir *ir_copy(Arena *arena, const Ir *ir, bool inline_calls);

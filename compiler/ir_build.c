@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "compiler/fold.h"
+#include "compiler/simplify.h"
 
 static bool is_condition(Primitive primitive, uint32_t i) {
     return primitive == P_NOT || primitive == P_AND || primitive == P_OR ||
@@ -252,19 +253,10 @@ Value ir_reduce(Ir *ir, Reduction reduction, Value a, AxisRange axes, Span span)
     return ir_value(ir, node);
 }
 
-bool ir_is_rounded(const Ir *ir, Value value) {
-    const IrNode *node = ir_node(ir, value);
-    DType type = node->type.dtype;
-    if (!dtype_is_float(type) || type == ir->compute) return true;
-    while (node->op == IR_TRANSPOSE || node->op == IR_MAX || node->op == IR_MIN)
-        node = ir_node(ir, node->arg[0]);
-    return node->op == IR_INPUT || (node->op == IR_CAST && ir_dtype(ir, node->arg[0]) != DT_WEAK);
-}
-
 /* What is computed is stored before a product reads it. */
 static Value factor(Ir *ir, DType type, Value a, Span span) {
     a = ir_operand(ir, type, a, span);
-    return ir_is_rounded(ir, a) ? a : ir_cast(ir, ir_dtype(ir, a), a, span);
+    return simplify_is_rounded(ir, a) ? a : ir_cast(ir, ir_dtype(ir, a), a, span);
 }
 
 Value ir_matmul(Ir *ir, Value a, Value b, Span span) {
@@ -282,6 +274,24 @@ Value ir_transpose(Ir *ir, Value a, Span span) {
     int64_t *last = &node.type.dim[node.type.rank - 1], kept = last[0];
     last[0] = last[-1];
     last[-1] = kept;
+    return ir_value(ir, node);
+}
+
+bool ir_can_broadcast(const Type *from, const Type *to) {
+    for (uint32_t i = 1; i <= from->rank; i++) {
+        int64_t dim = from->dim[from->rank - i];
+        if (dim != 1 && (i > to->rank || dim != to->dim[to->rank - i])) return false;
+    }
+    return true;
+}
+
+Value ir_broadcast(Ir *ir, Value a, const Type *shape, Span span) {
+    const IrNode *operand = ir_node(ir, a);
+    IrNode node = {.op = IR_BROADCAST, .count = 1, .type = *shape, .span = span};
+    if (type_same_shape(&operand->type, shape)) return a;
+    node.type.dtype = operand->type.dtype;
+    node.arg[0] = operand->op == IR_BROADCAST ? operand->arg[0] : a;
+    if (type_same_shape(&ir_node(ir, node.arg[0])->type, shape)) return node.arg[0];
     return ir_value(ir, node);
 }
 

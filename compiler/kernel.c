@@ -39,12 +39,25 @@ const Library *library_open(Arena *arena, const char *language, const Registry *
     return library;
 }
 
-static void add_generated(Arena *arena, Kernels *kernels, const Library *library, const Ir *ir) {
-    Groups groups = fuse(arena, ir);
-    if (groups.list.count != 1 || groups.list.data[0].kind != GROUP_ELEMENTWISE) return;
-    const Plan *p = plan(arena, ir, &groups.list.data[0]);
-    Kernel kernel = {.name = "generated", .template = emit(arena, library->language, p), .plan = p};
+typedef const Template *Emit(Arena *arena, const Plan *plan);
+
+static void add_emitted(Arena *arena, Kernels *kernels, const char *name, Emit *emitter,
+                        const Plan *plan) {
+    Kernel kernel = {.name = name, .template = emitter(arena, plan), .plan = plan};
     array_push(arena, &kernels->list, kernel);
+}
+
+static void add_generated(Arena *arena, Kernels *kernels, const Library *library, const Ir *ir) {
+    bool cuda = strcmp(library->language, "cuda") == 0;
+    Group group = group_find(ir);
+    if (group.kind == GROUP_NONE) return;
+    const Plan *p = plan(arena, ir, &group);
+    if (group.kind == GROUP_ELEMENTWISE)
+        add_emitted(arena, kernels, "generated", cuda ? emit_cuda : emit_c, p);
+    if (group.kind == GROUP_ROWS)
+        add_emitted(arena, kernels, "rows", cuda ? emit_rows_cuda : emit_rows_c, p);
+    if (group.one_pass)
+        add_emitted(arena, kernels, "reduce", cuda ? emit_reduce_cuda : emit_reduce_c, p);
 }
 
 static void add_template(Arena *arena, Kernels *kernels, const Template *template,
@@ -69,7 +82,8 @@ Kernels kernels_find(Arena *arena, const Library *library, const Ir *ir) {
     for (uint32_t i = 0; i < library->templates.count; i++) {
         const Template *template = library->templates.data[i];
         if (splice_takes(template))
-            add_splice(arena, &kernels, template, splice(arena, template, library->registry, ir));
+            add_splice(arena, &kernels, template,
+                       splice_find(arena, template, library->registry, ir));
         else
             add_template(arena, &kernels, template,
                          match_template(arena, template, library->registry, ir));

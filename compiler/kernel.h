@@ -1,5 +1,5 @@
-/* Kernel: one way to compute a program. What the tuner searches and races: the generated kernel of
- * an elementwise group, and every hand-written template that computes the same. */
+/* Kernel: one way to compute a program. What the tuner searches and races: what is generated for a
+ * group, and every hand-written template that computes the same. */
 #ifndef KF_KERNEL_H
 #define KF_KERNEL_H
 
@@ -7,7 +7,7 @@
 #include "compiler/splice.h"
 
 typedef struct Kernel {
-    const char *name; /* "generated", or the template's */
+    const char *name; /* "generated" elementwise, "rows", or the template's: no two are the same */
     const Template *template;
     const Plan *plan;     /* of a generated one */
     const Match *match;   /* of a hand-written one */

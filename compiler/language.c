@@ -113,9 +113,9 @@ void emit_offset(Text *out, const Plan *plan, const Access *access, const char *
         if (access->stride[axis] != 0)
             add_term(out, begin, arena_printf(scratch, "i%u", axis),
                      plan_stride_name(scratch, access, axis));
-    if (plan_stride_given(plan, access, inner))
+    if (column && plan_stride_given(plan, access, inner))
         add_term(out, begin, column, plan_stride_name(scratch, access, inner));
-    else if (access->stride[inner] != 0)
+    else if (column && access->stride[inner] != 0)
         add_term(out, begin, column, NULL);
     if (out->length == begin) text_add(out, "0");
     arena_close(scratch);
@@ -175,18 +175,22 @@ static void print_args(Text *out, const EmitLanguage *language, const Plan *plan
     arena_close(scratch);
 }
 
-void emit_head(Text *out, const EmitLanguage *language, const Plan *plan, const KnobText *knobs,
-               uint32_t count) {
-    text_printf(out, "//! kernel   %s\n", plan->name);
-    for (uint32_t i = 0; i < access_count(plan); i++)
-        print_array(out, plan, access_at(plan, i), access_is_store(plan, i) ? "output" : "input");
-    print_args(out, language, plan);
+void emit_knobs(Text *out, const KnobText *knobs, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         text_printf(out, "//! knob     __%s__", knobs[i].label);
         for (uint32_t k = 0; k < knobs[i].count; k++)
             text_printf(out, " %lld", (long long)knobs[i].values[k]);
         text_add(out, "\n");
     }
+}
+
+void emit_head(Text *out, const EmitLanguage *language, const Plan *plan, const KnobText *knobs,
+               uint32_t count) {
+    text_printf(out, "//! kernel   %s\n", plan->name);
+    for (uint32_t i = 0; i < access_count(plan); i++)
+        print_array(out, plan, access_at(plan, i), access_is_store(plan, i) ? "output" : "input");
+    print_args(out, language, plan);
+    emit_knobs(out, knobs, count);
 }
 
 static void print_program(Text *out, const char *program) {

@@ -28,6 +28,9 @@ const char *language_storage(const EmitLanguage *language, DType type);
 void emit_operand(Text *out, const Plan *plan, const EmitLanguage *language, Value value,
                   bool spread);
 
+/* A literal of whole numbers or truth values. */
+void emit_whole(Text *out, ValueKind kind, int64_t value);
+
 /* Arrays in the order of args: loads, then stores. */
 uint32_t access_count(const Plan *plan);
 const Access *access_at(const Plan *plan, uint32_t i);
@@ -56,7 +59,7 @@ const char *language_total(const Plan *plan);
 /* Stores lie along the linear index: a kernel may walk it and look up where the loads lie. */
 bool language_linear(const Plan *plan);
 /* Where the array's element (row, column) lies: "row * kf_cols + column", "i0 * kf_in_x_s0 +
- * column". */
+ * column". Without a column: of the row. */
 void emit_offset(Text *out, const Plan *plan, const Access *access, const char *row,
                  const char *column);
 
@@ -71,6 +74,8 @@ typedef struct KnobText {
     uint32_t count;
 } KnobText;
 
+/* "//! knob …" lines. */
+void emit_knobs(Text *out, const KnobText *knobs, uint32_t count);
 /* "//! …" lines for kernel, arrays, args and knobs. */
 void emit_head(Text *out, const EmitLanguage *language, const Plan *plan, const KnobText *knobs,
                uint32_t count);

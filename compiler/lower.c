@@ -182,6 +182,7 @@ static void lower_param(Lower *lower, const Statement *statement) {
     }
     const ParamSpec *override = find_override(lower, statement->name);
     IrParam param = {.name = statement->name, .value = ir_node(ir, value)->real};
+    param.usual = param.value;
     param.whole = ir_is_whole(ir, value);
     if (override != NULL) param.value = override->value;
     IrNode node = {.op = IR_PARAM, .type = {.dtype = DT_WEAK}, .span = statement->mark};
@@ -245,12 +246,14 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* One edit apart, and of three letters at least; x1 and x2 are different on purpose. */
+/* One edit apart, and of three letters at least. Different on purpose are x1 and x2, and a value and its
+ * cotangent, bias and dbias. */
 static bool looks_like(const char *a, const char *b) {
     size_t same = 0, m = strlen(a), n = strlen(b);
     if (m < 3 || n < 3 || m > n + 1 || n > m + 1) return false;
     while (a[same] != '\0' && a[same] == b[same]) same++;
     if (is_digit(a[same]) || is_digit(b[same])) return false;
+    if ((*a == 'd' && strcmp(a + 1, b) == 0) || (*b == 'd' && strcmp(b + 1, a) == 0)) return false;
     return strcmp(a + same + (m >= n), b + same + (n >= m)) == 0;
 }
 
@@ -274,7 +277,6 @@ static void lower_program(Lower *lower) {
     uint32_t count = lower->ast->statements.count;
     lower->results = arena_array(lower->scratch, Value, count);
     array_push(lower->scratch, &lower->symbols, (Symbol){.name = ""});
-    array_push(lower->scratch, &lower->memos, (Memo){.key = NULL});
     for (uint32_t i = 0; i < count; i++) declare(lower, i);
     for (uint32_t i = 0; i < count; i++) {
         const Statement *statement = &lower->ast->statements.data[i];

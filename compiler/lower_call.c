@@ -15,40 +15,15 @@ static const AstArg *call_args(const Expression *e, const AstNode *call) {
     return e->scope->ast->args.data + call->first;
 }
 
-static uint64_t memo_hash(const void *key, const Value *args, uint32_t count) {
-    uint64_t hash = table_mix(0, (uintptr_t)key);
-    for (uint32_t i = 0; i < count; i++) hash = table_mix(hash, args[i]);
-    return hash;
-}
-
-/* 0: not expanded yet. */
-static uint32_t recall(const Lower *lower, const void *key, const Value *args, uint32_t count) {
-    uint64_t hash = memo_hash(key, args, count);
-    uint32_t found;
-    for (uint32_t at = 0; (found = table_next(&lower->expanded, hash, &at)) != 0;) {
-        const Memo *memo = &lower->memos.data[found];
-        if (memo->key == key && memo->count == count &&
-            (count == 0 || memcmp(memo->args, args, count * sizeof *args) == 0))
-            return found;
-    }
-    return 0;
-}
-
-static void remember(Lower *lower, Memo memo) {
-    table_add(lower->scratch, &lower->expanded, memo_hash(memo.key, memo.args, memo.count),
-              lower->memos.count);
-    array_push(lower->scratch, &lower->memos, memo);
-}
-
 static Value default_value(Expression *e, const Function *function, uint32_t i, Span site) {
     Lower *lower = e->lower;
     const AstParameter *parameter =
         &function->ast->parameters.data[function->def->parameter_first + i];
-    uint32_t known = recall(lower, parameter, NULL, 0);
-    if (known != 0) return lower->memos.data[known].value;
+    Value value;
+    if (memo_recall(&lower->expanded, parameter, NULL, 0, &value)) return value;
     Scope scope = {.ast = function->ast, .function = function, .site = site, .constant = true};
-    Value value = lower_expression(lower, &scope, parameter->value);
-    remember(lower, (Memo){.key = parameter, .value = value});
+    value = lower_expression(lower, &scope, parameter->value);
+    memo_keep(lower->scratch, &lower->expanded, parameter, NULL, 0, value);
     return value;
 }
 
@@ -92,13 +67,14 @@ static Value expand_real(Lower *lower, const Function *function, const Value *ar
 }
 
 static Value expand(Lower *lower, const Function *function, const Value *args, Span site) {
-    uint32_t count = function->def->parameter_count, known = recall(lower, function, args, count);
-    if (known != 0) return lower->memos.data[known].value;
+    uint32_t count = function->def->parameter_count;
+    Value value;
+    if (memo_recall(&lower->expanded, function, args, count, &value)) return value;
     Scope scope = {.ast = function->ast, .function = function, .args = args, .site = site};
     Value body = lower_expression(lower, &scope, function->def->value);
-    Value value = wrap_call(lower, function, args, body, site);
+    value = wrap_call(lower, function, args, body, site);
     value = expand_real(lower, function, args, value, site);
-    remember(lower, (Memo){.key = function, .args = args, .count = count, .value = value});
+    memo_keep(lower->scratch, &lower->expanded, function, args, count, value);
     return value;
 }
 
@@ -115,9 +91,15 @@ static Value call_function(Expression *e, Node node, const Function *function) {
     return expand(e->lower, function, args, site);
 }
 
-/* The axes from the left; false after an error. */
-static bool find_axes(Expression *e, Node node, const Type *type, AxisRange *axes) {
+/* From the left. */
+bool lower_axes(Expression *e, Node node, Value a, AxisRange *axes) {
     const AstNode *call = &e->scope->ast->nodes.data[node];
+    const Type *type = &ir_node(e->lower->ir, a)->type;
+    if (type->dtype == DT_WEAK) {
+        lower_error(e->lower, e->scope, call->mark, NULL,
+                    "'%s' reduces an array, and this is a number", call->name);
+        return false;
+    }
     int32_t written = call_axis(e->scope->ast, node), rank = (int32_t)type->rank;
     int32_t first = written == AXIS_EVERY ? 0 : written < 0 ? written + rank : written;
     *axes = (AxisRange){first, written == AXIS_EVERY ? rank : first + 1};
@@ -135,13 +117,7 @@ static Value call_reduction(Expression *e, Node node, Reduction reduction) {
     Ir *ir = e->lower->ir;
     Value a = expression_value(e, call_args(e, call)[0].value);
     AxisRange axes;
-    if (a == 0) return 0;
-    if (ir_dtype(ir, a) == DT_WEAK) {
-        lower_error(e->lower, e->scope, call->mark, NULL,
-                    "'%s' reduces an array, and this is a number", call->name);
-        return 0;
-    }
-    if (!find_axes(e, node, &ir_node(ir, a)->type, &axes)) return 0;
+    if (a == 0 || !lower_axes(e, node, a, &axes)) return 0;
     Span span = lower_place(e->lower, e->scope, call->span);
     return lower_checked(e, ir_reduce(ir, reduction, a, axes, span), call);
 }
@@ -166,6 +142,7 @@ Value lower_call(Expression *e, Node node) {
     case CALLEE_FUNCTION: return call_function(e, node, callee.function);
     case CALLEE_REDUCTION: return call_reduction(e, node, callee.reduction);
     case CALLEE_PRIMITIVE: return call_primitive(e, call, callee.primitive);
+    case CALLEE_SHAPE: return lower_shape_call(e, node, callee.shape);
     case CALLEE_DTYPE: return call_cast(e, call, callee.dtype);
     case CALLEE_NONE: break;
     }
@@ -180,9 +157,8 @@ static bool is_axis_word(const Expression *e, const AstArg *arg) {
 /* Not a function of the same name, whose `axis` is a value like any other. */
 static bool may_reduce(const Expression *e, Node call) {
     Diags unsaid = {.arena = e->lower->scratch};
-    Reduction reduction;
     const Lower *lower = e->lower;
-    return reduction_find(e->scope->ast->nodes.data[call].name, &reduction) &&
+    return takes_axis(e->scope->ast->nodes.data[call].name) &&
            call_resolve(lower->registry, e->scope->function, e->scope->ast, call, &unsaid).kind !=
                CALLEE_FUNCTION;
 }

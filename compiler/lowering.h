@@ -1,10 +1,12 @@
 /* What the parts of lower share: lower.c (statements and names), lower_expression.c (nodes of an
- * expression), lower_call.c (calls), lower_output.c (outputs and updates in place).
+ * expression), lower_call.c (calls), lower_shape.c (of functions of
+ * shapes), lower_output.c (outputs and updates in place).
  * A Value of 0 is one that has failed; what it enters fails without a further message. */
 #ifndef KF_LOWERING_H
 #define KF_LOWERING_H
 
 #include "compiler/lower.h"
+#include "compiler/memo.h"
 
 enum { INPUT_MAX = 256, OUTPUT_MAX = 64 };
 
@@ -23,14 +25,6 @@ typedef struct Symbol {
     Value value, before;
 } Symbol;
 
-/* One expansion of a function: equal arguments give the same value again. */
-typedef struct Memo {
-    const void *key; /* a Function, or an AstParameter for its default */
-    const Value *args;
-    uint32_t count;
-    Value value;
-} Memo;
-
 typedef struct Lower {
     Arena *scratch;
     const Ast *ast;
@@ -40,8 +34,7 @@ typedef struct Lower {
     Ir *ir;
     ARRAY(Symbol) symbols; /* [0] is none */
     Table names;
-    ARRAY(Memo) memos; /* [0] is none */
-    Table expanded;
+    Memo expanded;                  /* functions, and AstParameters for their defaults */
     Value *results;                 /* by statement */
     uint32_t statement;             /* the one at hand */
     uint32_t steps;                 /* nodes of functions' bodies so far */
@@ -92,9 +85,14 @@ Span lower_place(const Lower *lower, const Scope *scope, Span span);
 
 /* lower_call.c */
 Value lower_call(Expression *e, Node node);
+/* The axes that the call of a reduction or of count names of its array `a`; false after an error. */
+bool lower_axes(Expression *e, Node call, Value a, AxisRange *axes);
 /* Marks the nodes that are words behind `axis=`, not values. */
 enum { AXIS_WORD = INT32_MAX };
 void lower_axis_words(Expression *e, Node last);
+
+/* lower_shape.c */
+Value lower_shape_call(Expression *e, Node call, ShapeFunction function);
 
 /* lower_output.c */
 void lower_outputs(Lower *lower);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/fast.h"
 #include "compiler/lower.h"
 #include "compiler/simplify.h"
 
@@ -179,7 +180,8 @@ static const Ir *lower_template(Arena *arena, const Template *template, const Re
     LowerOptions options = {
         .plain = {.dtype = DT_F32}, .inputs = specs, .input_count = template->inputs.count};
     const Ir *lowered = lower(arena, template->computes, registry, &options, &diags);
-    return lowered ? simplify(arena, lowered, true) : NULL;
+    const Ir *simple = lowered ? simplify(arena, lowered, true) : NULL;
+    return simple && ir->fast ? fast(arena, simple, NULL) : simple;
 }
 
 /* Inputs of the lowered pattern stand in the order in which its text names them. */

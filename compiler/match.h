@@ -11,7 +11,7 @@
 
 typedef struct Match Match;
 
-/* `ir` is simplified, calls inlined. NULL where the template computes something else, has not these
+/* `ir` is simplified, calls inlined; where fast.h has been over it, so it is over the template. NULL where the template computes something else, has not these
  * types, or where an array is not dense in row-major order. */
 const Match *match_template(Arena *arena, const Template *template, const Registry *registry,
                             const Ir *ir);

@@ -95,19 +95,20 @@ static void add_value(Arena *arena, Plan *plan, Value value, bool depends) {
         add_scalar(arena, plan, value);
     else if (node->op == IR_CONST || node->type.dtype == DT_WEAK || is_weak_cast(plan->ir, node))
         return;
-    else if (node->op == IR_CAST || node->op == IR_CONVERT || ir_is_primitive(node))
+    else if (node->op == IR_CAST || node->op == IR_CONVERT || node->op == IR_BROADCAST ||
+             ir_is_primitive(node) || ir_is_reduction(node))
         array_push(arena, &plan->body, value);
     else
-        abort(); /* fuse gives only elementwise values */
+        abort(); /* a group has no others */
 }
 
-/* Loads, scalars and body: what the group's outputs need. */
-static void collect_values(Arena *arena, Plan *plan, const uint32_t *slots, uint32_t count) {
+/* Loads, scalars and body: what the outputs need. */
+static void collect_values(Arena *arena, Plan *plan) {
     const Ir *ir = plan->ir;
     Arena *scratch = arena_open();
     bool *needed = arena_array(scratch, bool, ir->nodes.count);
     bool *depends = mark_params(scratch, ir), transposed;
-    for (uint32_t i = 0; i < count; i++) needed[ir->outputs.data[slots[i]].value] = true;
+    for (uint32_t i = 0; i < ir->outputs.count; i++) needed[ir->outputs.data[i].value] = true;
     for (Value v = ir->nodes.count; v-- > 1;) {
         const IrNode *node = ir_node(ir, v);
         if (!needed[v] || input_behind(ir, v, &transposed)) continue;
@@ -118,19 +119,25 @@ static void collect_values(Arena *arena, Plan *plan, const uint32_t *slots, uint
     arena_close(scratch);
 }
 
-static void collect_stores(Arena *arena, Plan *plan, const uint32_t *slots, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) {
-        const IrOutput *output = &plan->ir->outputs.data[slots[i]];
+static void collect_stores(Arena *arena, Plan *plan) {
+    for (uint32_t i = 0; i < plan->ir->outputs.count; i++) {
+        const IrOutput *output = &plan->ir->outputs.data[i];
         Access access = {
-            .name = private_name(arena, "out", slots[i], output->name),
+            .name = private_name(arena, "out", i, output->name),
             .user = output->name,
             .dtype = output->type.dtype,
-            .slot = slots[i],
+            .slot = i,
             .value = output->value,
             .alias = output->updates >= 0,
         };
         array_push(arena, &plan->stores, access);
     }
+}
+
+bool plan_is_reduced(const Plan *plan, const Access *access) {
+    for (uint32_t axis = 0; axis < plan->rank; axis++)
+        if (plan->reduced >> axis & 1 && access->stride[axis] != 0) return false;
+    return plan->reduced != 0;
 }
 
 const PlanScalar *plan_scalar(const Plan *plan, Value value) {
@@ -190,24 +197,29 @@ static Access *access_at(const Plan *plan, uint32_t i) {
 }
 
 /* Strides of access `i` over the group's axes, right-aligned; a missing or broadcast axis has
- * stride 0. */
+ * stride 0, and one that the group does not have, extent 1. */
 static void spread(const Plan *plan, const Type *shape, uint32_t i) {
     Access *access = access_at(plan, i);
     View view = i < plan->loads.count ? view_load(plan, access) : view_store(plan, access);
-    uint32_t missing = shape->rank - view.type.rank;
-    for (uint32_t axis = 0; axis < shape->rank; axis++) {
-        bool broadcast = axis < missing || view.type.dim[axis - missing] != shape->dim[axis];
-        access->stride[axis] = broadcast ? 0 : view.stride[axis - missing];
+    for (uint32_t k = 1; k <= shape->rank; k++) {
+        uint32_t axis = shape->rank - k, own = view.type.rank - k;
+        bool broadcast = k > view.type.rank || view.type.dim[own] != shape->dim[axis];
+        access->stride[axis] = broadcast ? 0 : view.stride[own];
     }
 }
 
-/* Outermost first by the first output's strides, which is the given order where it is row-major; in
- * that order where there are to be `rows`. */
+static bool is_reduced(const Plan *plan, uint32_t axis) {
+    return axes_have(plan->group.axes, axis);
+}
+
+/* Outermost first by the first output's strides, which is the given order where it is row-major, or
+ * where reductions, or who asks for `rows`, have a say in it. */
 static void order_axes(Plan *plan, const Type *shape, bool rows) {
     const int64_t *stride = plan->stores.data[0].stride;
+    bool given = rows || plan->count == 0 || plan->group.kind != GROUP_ELEMENTWISE;
     for (uint32_t i = 0; i < shape->rank; i++) {
         uint32_t at = i;
-        for (; at > 0 && plan->count > 0 && !rows; at--) {
+        for (; at > 0 && !given; at--) {
             uint32_t other = plan->order[at - 1];
             if (shape->dim[i] == 1 || shape->dim[other] == 1) break;
             if (llabs(stride[other]) >= llabs(stride[i])) break;
@@ -225,27 +237,38 @@ static bool merges(const Plan *plan, uint32_t outer, uint32_t inner, int64_t inn
     return true;
 }
 
+/* Kept and reduced axes do not mix. */
+static bool joins(const Plan *plan, int32_t last, uint32_t axis, const Type *shape) {
+    return last >= 0 && is_reduced(plan, (uint32_t)last) == is_reduced(plan, axis) &&
+           merges(plan, (uint32_t)last, axis, shape->dim[axis]);
+}
+
+/* There is an axis to reduce over, if only of extent 1. */
+static bool is_needed(const Plan *plan, uint32_t axis) {
+    return is_reduced(plan, axis) && plan->reduced == 0 &&
+           (int32_t)axis + 1 == plan->group.axes.end;
+}
+
 /* Where each axis goes: an axis of extent 1 nowhere, one that every array walks together with the
  * axis outside it into that one. The last stays alone where there are to be `rows`. */
 static void choose_axes(Plan *plan, const Type *shape, bool rows) {
     int32_t last = PLAN_DROPPED;
-    plan->rank = 0;
+    plan->rank = plan->reduced = 0;
     for (uint32_t i = 0; i < plan->full_rank; i++) {
         uint32_t axis = plan->order[i];
         bool alone = rows && i + 1 == plan->full_rank;
         plan->into[i] = PLAN_DROPPED;
-        if (shape->dim[axis] == 1 && !alone) continue;
-        if (last < 0 || alone || !merges(plan, (uint32_t)last, axis, shape->dim[axis]))
-            plan->rank++;
+        if (shape->dim[axis] == 1 && !alone && !is_needed(plan, axis)) continue;
+        if (plan->rank == 0 && is_reduced(plan, axis)) plan->rank++; /* kept, of extent 1 */
+        if (alone || !joins(plan, last, axis, shape)) plan->rank++;
+        if (is_reduced(plan, axis)) plan->reduced |= 1u << (plan->rank - 1);
         plan->into[i] = (int32_t)plan->rank - 1;
         last = (int32_t)axis;
     }
-    if (rows && plan->rank < 2) {
-        if (plan->full_rank > 0) plan->into[plan->full_rank - 1] = 1;
-        plan->rank = 2;
-    }
-    if (plan->rank == 0 && plan->full_rank > 0) plan->into[plan->full_rank - 1] = 0;
-    if (plan->rank == 0) plan->rank = 1;
+    uint32_t least = rows ? 2 : 1;
+    if (plan->rank < least && plan->full_rank > 0)
+        plan->into[plan->full_rank - 1] = (int32_t)least - 1;
+    if (plan->rank < least) plan->rank = least;
 }
 
 /* Merges as `into` says: an axis' stride is that of its innermost part. */
@@ -266,7 +289,7 @@ static void collapse(Plan *plan, const Type *shape) {
 static bool is_dense(const Plan *plan, const Access *access) {
     int64_t expected = 1;
     for (uint32_t axis = plan->rank; axis-- > 0; expected *= plan->extent[axis])
-        if (access->stride[axis] != expected) return false;
+        if (plan->extent[axis] != 1 && access->stride[axis] != expected) return false;
     return true;
 }
 
@@ -301,7 +324,7 @@ static bool needs_index64(const Plan *plan) {
 }
 
 static int64_t distinct_bytes(const Plan *plan, const Access *access) {
-    int64_t count = plan->count == 0 ? 0 : 1;
+    int64_t count = 1;
     for (uint32_t axis = 0; axis < plan->rank; axis++)
         if (access->stride[axis] != 0) count *= plan->extent[axis];
     return count * dtype_info(access->dtype)->bytes;
@@ -314,7 +337,7 @@ static int64_t read_bytes(const Plan *plan) {
         bool seen = false;
         for (uint32_t k = 0; k < i; k++)
             seen |= plan->loads.data[k].slot == plan->loads.data[i].slot;
-        if (!seen) total += distinct_bytes(plan, &plan->loads.data[i]);
+        if (!seen && plan->count > 0) total += distinct_bytes(plan, &plan->loads.data[i]);
     }
     return total;
 }
@@ -331,7 +354,8 @@ uint32_t plan_sizes(const Plan *plan, Arena *arena, const char **names) {
 
 bool plan_stride_given(const Plan *plan, const Access *access, uint32_t axis) {
     if (access->class == ACCESS_DENSE || access->stride[axis] == 0) return false;
-    return axis + 1 < plan->rank || access->stride[axis] != 1;
+    return axis + 1 < plan->rank ||
+           access->class == ACCESS_STRIDED; /* by 1 as well, in a like one */
 }
 
 const char *plan_stride_name(Arena *arena, const Access *access, uint32_t axis) {
@@ -368,31 +392,60 @@ static void bind_strides(Arena *arena, BindingList *out, const Plan *plan, const
     }
 }
 
+/* Without columns there is no row to walk, but there may be results of rows. */
+static int64_t rows_of(const Plan *plan) {
+    int64_t rows = plan->count == 0 && !plan->reduced ? 0 : 1;
+    for (uint32_t axis = 0; axis + 1 < plan->rank; axis++) rows *= plan->extent[axis];
+    return rows;
+}
+
+/* A reduction's three axes: what is kept outside, reduced, kept inside. */
+static void bind_sections(Arena *arena, BindingList *out, const Plan *plan) {
+    int64_t outer = 1, depth = 1, inner = 1;
+    for (uint32_t axis = 0; axis < plan->rank; axis++) {
+        bool reduced = plan->reduced >> axis & 1;
+        *(reduced ? &depth : plan->reduced >> axis ? &outer : &inner) *= plan->extent[axis];
+    }
+    bind_extent(arena, out, "kf_outer", outer);
+    bind_extent(arena, out, "kf_depth", depth);
+    bind_extent(arena, out, "kf_inner", inner);
+}
+
 static void bind(Arena *arena, Plan *plan) {
     BindingList out = {0};
     int64_t cols = plan->extent[plan->rank - 1];
     array_push(arena, &out.list, (Binding){"kf_n", plan->count});
     if (plan->rank >= 2) {
-        array_push(arena, &out.list, (Binding){"kf_rows", cols == 0 ? 0 : plan->count / cols});
+        array_push(arena, &out.list, (Binding){"kf_rows", rows_of(plan)});
         bind_extent(arena, &out, "kf_cols", cols);
     }
     for (uint32_t axis = 1; axis + 1 < plan->rank; axis++)
         bind_extent(arena, &out, arena_printf(arena, "kf_e%u", axis), plan->extent[axis]);
     for (uint32_t i = 0; i < access_count(plan); i++)
         bind_strides(arena, &out, plan, access_at(plan, i));
+    if (plan->reduced) bind_sections(arena, &out, plan);
     plan->bindings = (Bindings){out.list.data, out.list.count};
 }
 
 /* --- the stage */
 
-/* Loads, stores and body with strides over the whole shape of the outputs `slots`. */
-static Plan *start(Arena *arena, const Ir *ir, const uint32_t *slots, uint32_t count, Type *shape) {
+/* Where there is one element any stride will do: the simplest kernel. Of one reduced element that
+ * means that nothing there is the same for all. */
+static void simplify_strides(const Plan *plan, Access *access) {
+    if (plan->count == 1 && !plan->reduced) access->stride[0] = 1;
+    for (uint32_t axis = 0; axis < plan->rank; axis++)
+        if (plan->reduced >> axis & 1 && plan->extent[axis] == 1) access->stride[axis] = 1;
+}
+
+/* Loads, stores and body with strides over the whole iteration. */
+static Plan *start(Arena *arena, const Ir *ir, const Group *group) {
     Plan *plan = arena_new(arena, Plan);
+    const Type *shape = &plan->group.shape;
     plan->ir = ir;
     plan->compute = ir->compute;
-    collect_values(arena, plan, slots, count);
-    collect_stores(arena, plan, slots, count);
-    *shape = ir->outputs.data[slots[0]].type;
+    plan->group = *group;
+    collect_values(arena, plan);
+    collect_stores(arena, plan);
     plan->full_rank = shape->rank;
     plan->count = 1;
     for (uint32_t axis = 0; axis < shape->rank; axis++) plan->count *= shape->dim[axis];
@@ -409,15 +462,13 @@ static Plan *finish(Arena *arena, Plan *plan) {
 }
 
 static Plan *make(Arena *arena, const Ir *ir, const Group *group, bool rows) {
-    Type shape;
-    Plan *plan = start(arena, ir, group->outputs.data, group->outputs.count, &shape);
-    order_axes(plan, &shape, rows);
-    choose_axes(plan, &shape, rows);
-    collapse(plan, &shape);
+    Plan *plan = start(arena, ir, group);
+    order_axes(plan, &plan->group.shape, rows);
+    choose_axes(plan, &plan->group.shape, rows);
+    collapse(plan, &plan->group.shape);
     for (uint32_t i = 0; i < access_count(plan); i++) {
         Access *access = access_at(plan, i);
-        if (plan->count == 1 && !rows)
-            access->stride[0] = 1; /* any stride will do: the simplest kernel */
+        if (!rows) simplify_strides(plan, access);
         access->class = classify(plan, access);
     }
     plan->index64 = needs_index64(plan);
@@ -501,18 +552,27 @@ static bool accesses_like(const Plan *like, const Plan *plan) {
     return true;
 }
 
+/* With extents of 1 a group may look like another kind; it is then walked as the other was. */
+static bool is_like(const Group *like, Group *group) {
+    if (group->kind == GROUP_NONE || group->shape.rank != like->shape.rank) return false;
+    group->kind = like->kind;
+    group->axes = like->axes;
+    return true;
+}
+
 Plan *plan_like(Arena *arena, const Plan *like, const Ir *ir) {
-    Type shape;
-    uint32_t *slots = arena_array(arena, uint32_t, like->stores.count);
-    for (uint32_t i = 0; i < like->stores.count; i++) slots[i] = like->stores.data[i].slot;
-    Plan *plan = start(arena, ir, slots, like->stores.count, &shape);
+    Group group = group_find(ir);
+    if (!is_like(&like->group, &group)) return NULL;
+    Plan *plan = start(arena, ir, &group);
+    const Type *shape = &plan->group.shape;
     if (plan->full_rank != like->full_rank || access_count(plan) != access_count(like)) return NULL;
     plan->rank = like->rank;
+    plan->reduced = like->reduced;
     memcpy(plan->order, like->order, sizeof plan->order);
     memcpy(plan->into, like->into, sizeof plan->into);
-    fit_single(like, plan, &shape);
-    if (plan->count > 0 && !collapses(plan, &shape)) return NULL;
-    collapse(plan, &shape);
+    fit_single(like, plan, shape);
+    if (plan->count > 0 && !collapses(plan, shape)) return NULL;
+    collapse(plan, shape);
     if (!accesses_like(like, plan)) return NULL;
     if (needs_index64(plan) && !like->index64) return NULL;
     plan->index64 = like->index64;

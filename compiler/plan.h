@@ -1,11 +1,14 @@
 /* Plan: a group as one loop nest over a collapsed index space. What the emitters need and nothing
  * else: which arrays are read and written with which strides, the values in order, the scalars.
+ * Where reductions run over axes, those are collapsed among themselves, with at least one axis that
+ * is kept outside them (of extent 1 if need be): rows are the collapsed axes but the last, which is
+ * the row. A store of one value a row has stride 0 along it.
  * Shapes are run-time arguments of the kernel; what is compiled in is the rank after collapsing,
  * each array's class, the index width and the compute type. */
 #ifndef KF_PLAN_H
 #define KF_PLAN_H
 
-#include "compiler/fuse.h"
+#include "compiler/group.h"
 #include "registry/space.h"
 
 typedef enum AccessClass {
@@ -40,14 +43,16 @@ typedef struct Plan {
     const Ir *ir;
     const char *name; /* entry's stem, from the canonical expression: kf_add_relu */
     const char *text; /* canonical program, a statement a line; "" if the Ir has no source */
-    uint32_t rank;    /* after collapsing, at least 1 */
+    uint32_t rank;    /* after collapsing, at least 1; with reductions at least 2 */
+    uint32_t reduced; /* the collapsed axes that reductions run over, a bit each; 0: elementwise */
     int64_t extent[RANK_MAX];
-    int64_t count; /* product; 0: nothing to launch */
+    int64_t count; /* product; 0: nothing to launch, but results of reductions over nothing */
     ARRAY(Access) loads;
     ARRAY(Access) stores;
     ARRAY(PlanScalar) scalars;
     ARRAY(Value) body; /* needed values in order; inputs, scalars and constants left out */
     DType compute;
+    Group group;
     bool index64;                      /* the largest byte offset used does not fit 31 bits */
     int64_t bytes_read, bytes_written; /* compulsory traffic: each distinct element once */
     Bindings bindings;                 /* sizes and strides by the names the template's args use */
@@ -58,6 +63,7 @@ typedef struct Plan {
     int32_t into[RANK_MAX];
 } Plan;
 
+/* `group` is what group_find says of `ir`, not GROUP_NONE. */
 Plan *plan(Arena *arena, const Ir *ir, const Group *group);
 /* The same with the group's last axis as the plan's last, alone, whatever its extent, and what is
  * outside of it as rows: the rank is at least 2. For code that walks rows itself. */
@@ -75,6 +81,8 @@ uint32_t plan_sizes(const Plan *plan, Arena *arena, const char **names); /* at m
  * "kf_in_x_s0". */
 bool plan_stride_given(const Plan *plan, const Access *access, uint32_t axis);
 const char *plan_stride_name(Arena *arena, const Access *access, uint32_t axis);
+/* Has one value for each result of a reduction, not one for each element. */
+bool plan_is_reduced(const Plan *plan, const Access *access);
 /* The scalar that `value` is, or NULL; a constant's value. */
 const PlanScalar *plan_scalar(const Plan *plan, Value value);
 bool plan_constant(const Plan *plan, Value value, Scalar *constant);

@@ -23,6 +23,7 @@ static void print_class(Text *out, const Plan *plan, const Access *access, const
 
 void plan_class_print(Text *out, const Plan *plan) {
     text_printf(out, "rank%u %s", plan->rank, plan->index64 ? "i64" : "i32");
+    if (plan->reduced) text_printf(out, " reduced%u", plan->reduced);
     for (uint32_t i = 0; i < plan->loads.count; i++)
         print_class(out, plan, &plan->loads.data[i], "in");
     for (uint32_t i = 0; i < plan->stores.count; i++)
@@ -50,6 +51,8 @@ void plan_print(Text *out, const Plan *plan) {
     text_printf(out, "kernel %s\naxes  ", plan->name);
     for (uint32_t axis = 0; axis < plan->rank; axis++)
         text_printf(out, " %lld", (long long)plan->extent[axis]);
+    for (uint32_t axis = 0; axis < plan->rank; axis++)
+        if (plan->reduced >> axis & 1) text_printf(out, "\nreduces axis %u", axis);
     text_printf(out, "\nindex  %s\n", plan->index64 ? "i64" : "i32");
     for (uint32_t i = 0; i < plan->loads.count; i++)
         print_access(out, plan, &plan->loads.data[i], "load");

@@ -1,7 +1,7 @@
-/* Ir -> Ir with fewer or cheaper operations and the same bits: folding, x*1, x+(-0), x-0, double
- * negation, select of equal arms, division by powers of two, casts that change nothing (the list
- * stands in simplify.c). Nothing that changes an IEEE result, a NaN or a zero's sign. Dead values
- * are dropped; inputs and params stay, as they are the program's signature. */
+/* Ir -> Ir with fewer or cheaper operations and the same bits (the rules stand in simplify.c).
+ * Nothing that changes an IEEE result or a zero's sign; all NaNs are one. Dead values are dropped;
+ * inputs and params stay, as they are the program's signature. What it does depends on the shapes
+ * only by which extents are 1, as a key does. */
 #ifndef KF_SIMPLIFY_H
 #define KF_SIMPLIFY_H
 
@@ -9,5 +9,7 @@
 
 /* `inline_calls`: IR_CALL nodes are replaced by their bodies. */
 Ir *simplify(Arena *arena, const Ir *ir, bool inline_calls);
+/* The value holds nothing that rounding to its own type would take away. */
+bool simplify_is_rounded(const Ir *ir, Value value);
 
 #endif

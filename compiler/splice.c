@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "compiler/emit.h"
 #include "compiler/emit_c.h"
 #include "compiler/match.h"
 #include "compiler/specialise.h"
@@ -141,12 +142,12 @@ static void name_products(Arena *arena, Plan *plan, const Ir *ir) {
 static const Plan *plan_epilogue(Arena *arena, const Ir *ir, const Core *core) {
     const Ir *rest = epilogue_program(arena, ir, core);
     const Type *shape = &ir_node(ir, core->products[0])->type;
-    Groups groups = fuse(arena, rest);
-    if (groups.list.count != 1 || groups.list.data[0].kind != GROUP_ELEMENTWISE) return NULL;
+    Group group = group_find(rest);
+    if (group.kind != GROUP_ELEMENTWISE) return NULL;
     for (uint32_t i = 0; i < ir->outputs.count; i++)
         if (!type_same_shape(&ir->outputs.data[i].type, shape) || !is_dense(&ir->outputs.data[i]))
             return NULL;
-    Plan *plan = plan_rows(arena, rest, &groups.list.data[0]);
+    Plan *plan = plan_rows(arena, rest, &group);
     name_products(arena, plan, ir);
     return plan;
 }
@@ -197,11 +198,12 @@ static Template *write(Arena *arena, const Splice *splice, const DType *types) {
     s.parameters =
         language_parameters(cuda ? &emit_language_cuda : &emit_language_c, s.epilogue, arena);
     s.batch = batch_parameters(arena, s.core, template);
+    s.whole = hoist(arena, s.epilogue, arena_array(arena, bool, s.epilogue->loads.count));
     if (cuda)
         splice_cuda(&text, &s);
     else
         splice_c(&text, &s);
-    Insert insert = {text_string(&text), c_widest(s.epilogue), s.epilogue->index64};
+    Insert insert = {text_string(&text), emit_c_bytes(s.epilogue), s.epilogue->index64};
     Template *special = specialise_with(arena, template, types, &insert);
     text_free(&text);
     set_args(arena, special, &s);
@@ -214,8 +216,8 @@ static bool same_compute(const Ir *ir, const Core *core) {
     return (type == DT_F64) == (ir->compute == DT_F64);
 }
 
-const Splice *splice(Arena *arena, const Template *template, const Registry *registry,
-                     const Ir *ir) {
+const Splice *splice_find(Arena *arena, const Template *template, const Registry *registry,
+                          const Ir *ir) {
     Splice *splice = arena_new(arena, Splice);
     splice->template = template;
     if (!core_find(ir, &splice->core) || !same_compute(ir, &splice->core)) return NULL;

@@ -33,8 +33,8 @@ bool splice_takes(const Template *template);
 /* `ir` is simplified, calls inlined. NULL where it is more than a product, or two of one left factor,
  * and elementwise work on them with outputs of their shape; or where the template has not these
  * types, layouts or facts. */
-const Splice *splice(Arena *arena, const Template *template, const Registry *registry,
-                     const Ir *ir);
+const Splice *splice_find(Arena *arena, const Template *template, const Registry *registry,
+                          const Ir *ir);
 /* The kernel. */
 const Template *splice_template(const Splice *splice);
 /* The kernel's names at another shape of the same program; NULL if the shape does not fit. Sizes are

@@ -1,6 +1,7 @@
 /* An epilogue in, C out: a function that takes a vector of each product's elements to all that the
  * outputs get of them. What is no whole vector in memory is brought into one first. */
-#include "compiler/emit_c.h"
+#include "compiler/c_vector.h"
+#include "compiler/emit.h"
 #include "compiler/splice_text.h"
 
 static const EmitLanguage *const C = &emit_language_c;
@@ -90,19 +91,16 @@ static void print_store(Text *out, const SpliceText *s, const Access *access) {
                 type, name, name, splice_place(s, access), name, name, name);
 }
 
+static const char *form_at(const Access *access) {
+    (void)access;
+    return "_at";
+}
+
 static void print_call(Text *out, const SpliceText *s) {
-    const Plan *plan = s->epilogue;
-    text_add(out, "    k_vector(");
-    for (uint32_t i = 0; i < access_count(plan); i++) {
-        if (splice_product(s, i) >= 0)
-            emit_next(out, i, "(const k_number *)(product + %d)", splice_product(s, i));
-        else
-            emit_next(out, i, "%s_at", access_at(plan, i)->name);
-    }
-    for (uint32_t i = 0; i < s->parameters.list.count; i++)
-        if (parameter_is_scalar(&s->parameters.list.data[i]))
-            emit_next(out, 1, "%s", s->parameters.list.data[i].name);
-    text_add(out, ", stream && n == K_LANES);\n");
+    const VectorCode code = {out, s->epilogue, &s->parameters};
+    const VectorWalk walk = {"", s->whole};
+    text_add(out, "    ");
+    c_vector_call(&code, &walk, form_at, "stream && n == K_LANES");
 }
 
 static void print_epilogue(Text *out, const SpliceText *s) {
@@ -114,7 +112,11 @@ static void print_epilogue(Text *out, const SpliceText *s) {
     text_add(out, ") {\n    const int n = (int)k_least(width, K_LANES);\n");
     emit_coordinates(out, C, plan, "row", 4);
     for (uint32_t i = 0; i < plan->loads.count; i++)
-        if (splice_product(s, i) < 0) print_load(out, s, &plan->loads.data[i]);
+        if (splice_product(s, i) < 0)
+            print_load(out, s, &plan->loads.data[i]);
+        else
+            text_printf(out, "    const k_number *%s_at = (const k_number *)(product + %d);\n",
+                        plan->loads.data[i].name, splice_product(s, i));
     for (uint32_t i = 0; i < plan->stores.count; i++) print_store(out, s, &plan->stores.data[i]);
     print_call(out, s);
     for (uint32_t i = 0; i < plan->stores.count; i++) {
@@ -134,7 +136,9 @@ void splice_c(Text *out, const SpliceText *s) {
         text_printf(out, " && k_aligned(%s) && (n) * sizeof *%s %% K_WIDTH == 0", name, name);
     }
     text_add(out, ")\n");
-    c_print_vector(out, s->epilogue, &s->parameters);
+    const VectorCode code = {out, s->epilogue, &s->parameters};
+    const VectorWalk walk = {"", s->whole};
+    c_vector_functions(&code, &walk);
     print_epilogue(out, s);
     Text call = {0};
     text_add(&call, "k_epilogue(i, row, column, width, sums, stream");

@@ -1,6 +1,7 @@
 /* An epilogue in, CUDA C++ out: a function that takes a pack of each product's elements to all that
  * the outputs get of them. What lies as the product does is read in vectors. */
-#include "compiler/emit_cuda.h"
+#include "compiler/cuda_code.h"
+#include "compiler/emit.h"
 #include "compiler/splice_text.h"
 
 static const EmitLanguage *const CUDA = &emit_language_cuda;
@@ -63,7 +64,6 @@ typedef enum Reach { REACH_PRODUCT, REACH_VECTOR, REACH_ONE, REACH_EACH } Reach;
 static Reach reach_of(const SpliceText *s, uint32_t i) {
     const Access *access = access_at(s->epilogue, i);
     if (splice_product(s, i) >= 0) return REACH_PRODUCT;
-    if (access_is_store(s->epilogue, i)) return REACH_VECTOR;
     switch (access->class) {
     case ACCESS_DENSE: return REACH_VECTOR;
     case ACCESS_ROWS: return access_walks_rows(s->epilogue, access) ? REACH_EACH : REACH_VECTOR;
@@ -99,17 +99,19 @@ static void print_load(Text *out, const SpliceText *s, uint32_t i) {
 
 static void print_element_call(Text *out, const SpliceText *s) {
     text_add(out, "#pragma unroll\n    for (int j = 0; j < N; j++)\n        k_element(");
-    for (uint32_t i = 0; i < access_count(s->epilogue); i++) {
-        const char *name = access_at(s->epilogue, i)->name;
+    const Plan *plan = s->epilogue;
+    uint32_t at = 0;
+    for (uint32_t k = 0; k < s->whole.after.loads.count; k++) {
+        uint32_t i = s->whole.after.loads.data[k];
         if (splice_product(s, i) >= 0)
-            emit_next(out, i, "product[%d].at[j]", splice_product(s, i));
+            emit_next(out, at++, "product[%d].at[j]", splice_product(s, i));
         else
-            emit_next(out, i, "%s_v%s", name, reach_of(s, i) == REACH_ONE ? "" : ".at[j]");
+            emit_next(out, at++, "%s_v%s", plan->loads.data[i].name,
+                      reach_of(s, i) == REACH_ONE ? "" : ".at[j]");
     }
-    for (uint32_t i = 0; i < s->parameters.list.count; i++)
-        if (parameter_is_scalar(&s->parameters.list.data[i]))
-            emit_next(out, 1, "%s", s->parameters.list.data[i].name);
-    text_add(out, ");\n");
+    for (uint32_t i = 0; i < plan->stores.count; i++)
+        emit_next(out, at++, "%s_v.at[j]", plan->stores.data[i].name);
+    cuda_scalars(out, &s->parameters);
 }
 
 static void print_epilogue(Text *out, const SpliceText *s) {
@@ -140,7 +142,8 @@ static void print_epilogue(Text *out, const SpliceText *s) {
 void splice_cuda(Text *out, const SpliceText *s) {
     print_lists(out, s);
     splice_print_factors(out, s);
-    cuda_print_element(out, s->epilogue, &s->parameters);
+    const CudaElement element = {.name = "k_element", .piece = &s->whole.after};
+    cuda_element(out, s->epilogue, &s->parameters, &element);
     print_epilogue(out, s);
     Text call = {0};
     text_add(&call, "k_epilogue((k_index)(i), (k_index)(row), (k_index)(column), sums");

@@ -3,12 +3,14 @@
 #define KF_SPLICE_TEXT_H
 
 #include "compiler/core.h"
+#include "compiler/hoist.h"
 #include "compiler/language.h"
 
 typedef struct SpliceText {
     const Core *core;
     const Plan *epilogue;  /* a load of a slot behind the program's inputs is a product */
     const char *a, *b, *y; /* the template's names */
+    Hoist whole;           /* the epilogue in one piece */
     Parameters parameters; /* of the epilogue */
     Parameters batch;      /* of the factors' matrices */
     Arena *arena;

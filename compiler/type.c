@@ -49,6 +49,12 @@ bool type_broadcast(const Type *a, const Type *b, Type *shape) {
     return true;
 }
 
+bool type_broadcasts(const Type *type, const Type *shape) {
+    for (uint32_t i = 0; i < shape->rank; i++)
+        if (from_right(type, i) == 1 && from_right(shape, i) != 1) return true;
+    return false;
+}
+
 /* The leading `rank - 2` axes alone. */
 static Type batch_of(const Type *type) {
     Type batch = *type;

@@ -19,6 +19,8 @@ int64_t type_bytes(const Type *type); /* likewise */
 bool type_same_shape(const Type *a, const Type *b);
 /* NumPy's rule, right-aligned: *shape is the result's shape. False if they do not broadcast. */
 bool type_broadcast(const Type *a, const Type *b, Type *shape); /* keeps shape->dtype */
+/* `type`, which broadcasts to `shape`, has fewer elements for an axis whose extent is not 1. */
+bool type_broadcasts(const Type *type, const Type *shape);
 /* NumPy's rule for a @ b: 1-D operands are a row and a column that vanish, leading axes broadcast.
  * False if they do not fit. */
 bool type_matmul(const Type *a, const Type *b, Type *shape);

@@ -3,6 +3,8 @@
  * elsewhere, cannot pass on what the next one would trip over. */
 #include "compiler/verify.h"
 
+#include "compiler/simplify.h"
+
 typedef struct Check {
     const Ir *ir;
     const IrNode *node;
@@ -97,6 +99,12 @@ static const char *check_transpose(const Check *c) {
     return type_same_shape(&type, &c->node->type) ? NULL : "transpose has another shape";
 }
 
+static const char *check_broadcast(const Check *c) {
+    const Type *from = arg_type(c, 0), *to = &c->node->type;
+    if (from->dtype == DT_WEAK || from->dtype != to->dtype) return "broadcast changes the type";
+    return ir_can_broadcast(from, to) ? NULL : "broadcast to a shape that does not fit";
+}
+
 /* Operand `i` can stand in an operation on `type`. */
 static bool suits(const Check *c, uint32_t i, DType type) {
     DType own = arg_type(c, i)->dtype;
@@ -110,7 +118,8 @@ static const char *check_matmul(const Check *c) {
         return "product of other types";
     if (!type_matmul(arg_type(c, 0), arg_type(c, 1), &shape))
         return "product of shapes that do not fit";
-    if (!ir_is_rounded(c->ir, c->node->arg[0]) || !ir_is_rounded(c->ir, c->node->arg[1]))
+    if (!simplify_is_rounded(c->ir, c->node->arg[0]) ||
+        !simplify_is_rounded(c->ir, c->node->arg[1]))
         return "product of what is not stored";
     return type_same_shape(&shape, &c->node->type) ? NULL : "product has another shape";
 }
@@ -215,6 +224,7 @@ static const char *check_node(const Ir *ir, Value value) {
     case IR_CAST: return check_cast(&c);
     case IR_CONVERT: return check_convert(&c);
     case IR_TRANSPOSE: return check_transpose(&c);
+    case IR_BROADCAST: return check_broadcast(&c);
     case IR_MATMUL: return check_matmul(&c);
     case IR_CALL: return check_call(&c, value);
     case IR_SUM:

@@ -76,8 +76,8 @@ static bool same_node(const AstNode *a, const AstNode *b) {
 
 static bool same_statement(const Statement *a, const Statement *b) {
     return a->kind == b->kind && same_name(a->name, b->name) && a->first == b->first &&
-           a->value == b->value && a->parameter_first == b->parameter_first &&
-           a->parameter_count == b->parameter_count;
+           a->value == b->value && same_name(a->wrt, b->wrt) &&
+           a->parameter_first == b->parameter_first && a->parameter_count == b->parameter_count;
 }
 
 bool ast_equal(const Ast *a, const Ast *b) {

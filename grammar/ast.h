@@ -69,11 +69,12 @@ typedef struct AstArg {
 } AstArg;
 
 typedef enum StatementKind {
-    STATEMENT_BIND,   /* name = value */
-    STATEMENT_DEFINE, /* name(parameters) = value */
-    STATEMENT_PARAM,  /* param name = value (constant expression) */
-    STATEMENT_RETURN, /* return value{, value}: one statement per value, in order */
-    STATEMENT_EXPR,   /* a bare last expression: binds "out" */
+    STATEMENT_BIND,       /* name = value */
+    STATEMENT_DEFINE,     /* name(parameters) = value */
+    STATEMENT_PARAM,      /* param name = value (constant expression) */
+    STATEMENT_DERIVATIVE, /* derivative name(parameters) [wrt parameter] = value */
+    STATEMENT_RETURN,     /* return value{, value}: one statement per value, in order */
+    STATEMENT_EXPR,       /* a bare last expression: binds "out" */
 } StatementKind;
 
 typedef struct AstParameter {
@@ -89,7 +90,9 @@ typedef struct Statement {
     Node first, value;                         /* nodes [first, value] are this statement's */
     uint32_t parameter_first, parameter_count; /* in Ast.parameters; their defaults' nodes come
                                                     before `first` */
-    const char *comment;                       /* text behind '#' on the line, or NULL */
+    const char *wrt;     /* DERIVATIVE: the parameter it is by, NULL where none is named */
+    Span wrt_mark;       /* of that */
+    const char *comment; /* text behind '#' on the line, or NULL */
 } Statement;
 
 /* A directive line of a template's header, without its "//!". */

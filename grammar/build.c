@@ -115,7 +115,7 @@ Expr build_call(Parser *parser, Token name, uint32_t count, Token close) {
 /* What may not go on has to be last. */
 static void check_order(Parser *parser, const Statement *next) {
     const Ast *ast = parser->ast;
-    if (parser->definitions && next->kind != STATEMENT_DEFINE)
+    if (parser->definitions && next->kind != STATEMENT_DEFINE && next->kind != STATEMENT_DERIVATIVE)
         parser_fail(parser, next->span, "a definition is 'name(x) = expression'",
                     "only definitions may stand here");
     if (!ast->statements.count) return;
@@ -191,6 +191,39 @@ void build_definition(Parser *parser, Token begin, Token name, uint32_t count, E
                            .parameter_first = ast->parameters.count - count,
                            .parameter_count = count};
     check_parameters(parser, statement.parameter_first, count);
+    check_order(parser, &statement);
+    add_statement(parser, statement);
+}
+
+/* Its parameters are those of the function, which knows their defaults. */
+static void check_derivative(Parser *parser, const Statement *statement, const Token *word) {
+    const AstParameter *parameters = parser->ast->parameters.data + statement->parameter_first;
+    if (!parser->definitions)
+        parser_fail(parser, statement->span, "put it into a file: --ops FILE",
+                    "a derivative stands in a file of functions");
+    if (word && strcmp(word->name, "wrt") != 0)
+        parser_fail(parser, word->span, "derivative f(x, a) wrt a = ...",
+                    "'wrt' names the parameter");
+    for (uint32_t i = 0; i < statement->parameter_count; i++)
+        if (parameters[i].value)
+            parser_fail(parser, parameters[i].mark, NULL,
+                        "a derivative's parameters have no defaults");
+}
+
+void build_derivative(Parser *parser, Token begin, Token name, uint32_t count, const Token *word,
+                      const Token *by, Expr value) {
+    Ast *ast = parser->ast;
+    Statement statement = {.kind = STATEMENT_DERIVATIVE,
+                           .name = name.name,
+                           .mark = name.span,
+                           .value = value.node,
+                           .span = span_join(begin.span, value.span),
+                           .parameter_first = ast->parameters.count - count,
+                           .parameter_count = count};
+    if (by) statement.wrt = by->name;
+    if (by) statement.wrt_mark = by->span;
+    check_parameters(parser, statement.parameter_first, count);
+    check_derivative(parser, &statement, word);
     check_order(parser, &statement);
     add_statement(parser, statement);
 }

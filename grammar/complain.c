@@ -63,9 +63,10 @@ static const int operator_tokens[] = {
     TOKEN_GREATER, TOKEN_EQUAL, TOKEN_GREATER_EQUAL, TOKEN_UNEQUAL, TOKEN_AND,
     TOKEN_OR,      TOKEN_DOT,   TOKEN_QUESTION,      TOKEN_OPEN,    -1};
 static const int separator_tokens[] = {TOKEN_SEMICOLON, TOKEN_EOL, -1};
-static const int statement_tokens[] = {
-    TOKEN_RETURN, TOKEN_DEF, TOKEN_PARAM,     TOKEN_NUMBER, TOKEN_NAME, TOKEN_OPEN, TOKEN_PLUS,
-    TOKEN_MINUS,  TOKEN_NOT, TOKEN_SEMICOLON, TOKEN_EOL,    TOKEN_END,  -1};
+static const int statement_tokens[] = {TOKEN_RETURN, TOKEN_DEF,  TOKEN_DERIVATIVE, TOKEN_PARAM,
+                                       TOKEN_NUMBER, TOKEN_NAME, TOKEN_OPEN,       TOKEN_PLUS,
+                                       TOKEN_MINUS,  TOKEN_NOT,  TOKEN_SEMICOLON,  TOKEN_EOL,
+                                       TOKEN_END,    -1};
 
 /* A group is named when its first token would fit; then all of them count as said. */
 static const struct Group {

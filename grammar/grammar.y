@@ -48,6 +48,10 @@ statement ::= NAME(N) BECOMES expr(A).              { build_bind(parser, N, N, A
 statement ::= PARAM(B) NAME(N) BECOMES expr(A).     { build_bind(parser, B, N, A); }
 statement ::= DEF(B) NAME(N) OPEN parameters(C) CLOSE BECOMES expr(A).
                                                     { build_definition(parser, B, N, C, A); }
+statement ::= DERIVATIVE(B) NAME(N) OPEN parameters(C) CLOSE BECOMES expr(A).
+                                                    { build_derivative(parser, B, N, C, NULL, NULL, A); }
+statement ::= DERIVATIVE(B) NAME(N) OPEN parameters(C) CLOSE NAME(W) NAME(P) BECOMES expr(A).
+                                                    { build_derivative(parser, B, N, C, &W, &P, A); }
 statement ::= returns.
 statement ::= expr(A).                              { build_expression(parser, A); }
 

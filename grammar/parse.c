@@ -74,6 +74,13 @@ static bool defines(Lexer lexer) {
     return false;
 }
 
+/* The word `derivative`, just scanned, before a name: it is a name itself anywhere else. */
+static bool is_derivative(const Parser *parser, Token token) {
+    Lexer lexer = parser->lexer;
+    return token.code == TOKEN_NAME && token.name && !strcmp(token.name, "derivative") &&
+           lexer_scan(&lexer).code == TOKEN_NAME;
+}
+
 static void count_parentheses(Parser *parser, Token token) {
     if (token.code == TOKEN_CLOSE && parser->depth) parser->depth--;
     if (token.code != TOKEN_OPEN) return;
@@ -110,6 +117,7 @@ static Token begin_statement(Parser *parser, Token token) {
         parser_fail(parser, token.span, "put parentheses around an expression of several lines",
                     "a line that begins with '%s' does not continue the one above",
                     token.code == TOKEN_PLUS ? "+" : "-");
+    if (is_derivative(parser, token)) token.code = TOKEN_DERIVATIVE;
     if (token.code != TOKEN_NAME || !defines(parser->lexer)) return token;
     parser->queue[parser->queued++] = token;
     token.code = TOKEN_DEF;

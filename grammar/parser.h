@@ -78,6 +78,9 @@ Expr build_call(Parser *parser, Token name, uint32_t count, Token close);
 void build_bind(Parser *parser, Token begin, Token name, Expr value);
 void build_parameter(Parser *parser, Token name, const Expr *value);
 void build_definition(Parser *parser, Token begin, Token name, uint32_t count, Expr value);
+/* `word` stands between the parameters and the name of the one it is by; both NULL: none is named. */
+void build_derivative(Parser *parser, Token begin, Token name, uint32_t count, const Token *word,
+                      const Token *by, Expr value);
 /* `begin` is the word 'return', or NULL for a further value. */
 void build_return(Parser *parser, const Token *begin, Expr value);
 void build_expression(Parser *parser, Expr value);

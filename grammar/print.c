@@ -155,19 +155,23 @@ void ast_print_expression(Text *out, const Ast *ast, Node node) {
 /* --- Statements */
 
 static void print_head(Text *out, const Ast *ast, const Statement *statement) {
-    text_printf(out, "%s(", statement->name);
+    bool derivative = statement->kind == STATEMENT_DERIVATIVE;
+    text_printf(out, "%s%s(", derivative ? "derivative " : "", statement->name);
     for (uint32_t i = 0; i < statement->parameter_count; i++) {
         const AstParameter *parameter = &ast->parameters.data[statement->parameter_first + i];
         text_printf(out, "%s%s%s", i ? ", " : "", parameter->name, parameter->value ? "=" : "");
         if (parameter->value) ast_print_expression(out, ast, parameter->value);
     }
-    text_add(out, ") = ");
+    text_add(out, ")");
+    if (statement->wrt) text_printf(out, " wrt %s", statement->wrt);
+    text_add(out, " = ");
 }
 
 void ast_print_statement(Text *out, const Ast *ast, const Statement *statement) {
     switch (statement->kind) {
     case STATEMENT_BIND: text_printf(out, "%s = ", statement->name); break;
-    case STATEMENT_DEFINE: print_head(out, ast, statement); break;
+    case STATEMENT_DEFINE:
+    case STATEMENT_DERIVATIVE: print_head(out, ast, statement); break;
     case STATEMENT_PARAM: text_printf(out, "param %s = ", statement->name); break;
     case STATEMENT_RETURN: text_add(out, "return "); break;
     case STATEMENT_EXPR: break;
@@ -239,7 +243,7 @@ static void dump_node(Text *out, const Ast *ast, Node index) {
 }
 
 static void dump_head(Text *out, const Ast *ast, const Statement *statement) {
-    static const char *const kinds[] = {"bind", "define", "param", "return", "expr"};
+    static const char *const kinds[] = {"bind", "define", "param", "derivative", "return", "expr"};
     text_printf(out, "%s%s%s", kinds[statement->kind], statement->name ? " " : "",
                 statement->name ? statement->name : "");
     for (uint32_t i = 0; i < statement->parameter_count; i++) {
@@ -247,6 +251,7 @@ static void dump_head(Text *out, const Ast *ast, const Statement *statement) {
         text_printf(out, " %s", parameter->name);
         if (parameter->value) text_printf(out, "=%%%u", parameter->value);
     }
+    if (statement->wrt) text_printf(out, " wrt %s", statement->wrt);
     if (statement->comment) text_printf(out, "  # %s", statement->comment);
     text_add(out, "\n");
 }

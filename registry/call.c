@@ -177,6 +177,8 @@ static Callee choose(const Call *call, const Registry *registry, const Function 
         callee.function = function;
     else if (primitive_find(name, &callee.primitive))
         callee.kind = CALLEE_PRIMITIVE;
+    else if (shape_function_find(name, &callee.shape))
+        callee.kind = CALLEE_SHAPE;
     else if (dtype_find(name, &callee.dtype))
         callee.kind = CALLEE_DTYPE;
     else
@@ -199,6 +201,10 @@ Callee call_resolve(const Registry *registry, const Function *from, const Ast *a
         wrong = complain_of_positions(&call, (uint32_t)primitive_info(callee.primitive)->arity);
         break;
     case CALLEE_REDUCTION: wrong = complain_of_reduction(&call); break;
+    case CALLEE_SHAPE:
+        wrong = callee.shape == SHAPE_COUNT ? complain_of_reduction(&call)
+                                            : complain_of_positions(&call, 2);
+        break;
     case CALLEE_DTYPE: wrong = complain_of_positions(&call, 1); break;
     }
     return wrong ? (Callee){0} : callee;

@@ -11,6 +11,7 @@ typedef enum CalleeKind {
     CALLEE_FUNCTION,
     CALLEE_PRIMITIVE,
     CALLEE_REDUCTION, /* one array, and axis= */
+    CALLEE_SHAPE,     /* of an array's shape */
     CALLEE_DTYPE,     /* a cast of its one argument */
 } CalleeKind;
 
@@ -20,6 +21,7 @@ typedef struct Callee {
         const Function *function;
         Primitive primitive;
         Reduction reduction;
+        ShapeFunction shape;
         DType dtype;
     };
 } Callee;
@@ -33,7 +35,7 @@ Callee call_resolve(const Registry *registry, const Function *from, const Ast *a
  * (a node of function->ast). */
 Node call_argument(const Ast *ast, Node call, const Function *function, uint32_t parameter);
 
-/* The axis of a call that resolved to a reduction: counted from the left, from the right where
+/* The axis of a call that resolved to a reduction or to count: counted from the left, from the right where
  * negative, or AXIS_EVERY. */
 enum { AXIS_EVERY = INT32_MAX };
 int32_t call_axis(const Ast *ast, Node call);

@@ -62,11 +62,10 @@ static void check_name(Checker *checker, const Function *function, Node at) {
                    node->name, function->name);
 }
 
-/* Marks what stands behind a reduction's `axis=`: the word there is no value. */
+/* Marks what stands behind `axis=`: the word there is no value. */
 static void mark_axes(const Function *function, const AstNode *call, Node first, bool *words) {
     const AstArg *args = function->ast->args.data + call->first;
-    Reduction reduction;
-    if (!reduction_find(call->name, &reduction)) return;
+    if (!takes_axis(call->name)) return;
     for (uint32_t i = 0; i < call->count; i++)
         if (args[i].name && !strcmp(args[i].name, "axis")) words[args[i].value - first] = true;
 }

@@ -4,6 +4,8 @@
 #include "registry/dtype.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { DOUBLE_PRECISION = 53, DOUBLE_BIAS = 1023 };
@@ -181,4 +183,14 @@ void dtype_store(DType type, void *bytes, Scalar value) {
     default: element.half = pack(&infos[type], value.real); break;
     }
     memcpy(bytes, &element, infos[type].bytes);
+}
+
+double dtype_shorten(DType type, double value) {
+    char text[32];
+    if (type == DT_F64 || !isfinite(value)) return value;
+    for (int digits = 1; digits <= 9; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (dtype_round(type, strtod(text, NULL)) == value) break;
+    }
+    return strtod(text, NULL);
 }

@@ -42,6 +42,8 @@ static inline bool dtype_is_integer(DType type) {
 /* Rounds to nearest even in `type` (FLOAT), overflow to infinity, NaN stays; the value as a
  * double. */
 double dtype_round(DType type, double value);
+/* The double of the shortest decimal text that rounds to `value`, which is of the floating type. */
+double dtype_shorten(DType type, double value);
 double dtype_round_l(DType type, long double value);
 /* To an integer type or bool: half to even, saturating, NaN to 0; bool: value != 0 (NaN is
  * true). */

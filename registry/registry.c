@@ -17,6 +17,7 @@
 #include "compiler/base/embed.h"
 #include "grammar/parse.h"
 #include "registry/check.h"
+#include "registry/derivative.h"
 #include "registry/nearest.h"
 
 typedef struct Entry {
@@ -28,7 +29,8 @@ struct Registry {
     Arena *arena;
     const Registry *parent;
     Entry *table;
-    uint32_t rank; /* of the last text added */
+    ARRAY(Derivative *) derivatives; /* later ones hide earlier ones */
+    uint32_t rank;                   /* of the last text added */
 };
 
 static const char *const reductions[REDUCTION_COUNT] = {
@@ -47,6 +49,30 @@ bool reduction_find(const char *name, Reduction *reduction) {
         return true;
     }
     return false;
+}
+
+static const char *const shape_functions[SHAPE_FUNCTION_COUNT] = {
+    [SHAPE_SUM_TO] = "sum_to",
+    [SHAPE_BROADCAST_TO] = "broadcast_to",
+    [SHAPE_COUNT] = "count",
+};
+
+const char *shape_function_name(ShapeFunction function) {
+    return shape_functions[function];
+}
+
+bool shape_function_find(const char *name, ShapeFunction *function) {
+    for (int i = 0; i < SHAPE_FUNCTION_COUNT; i++) {
+        if (strcmp(shape_functions[i], name)) continue;
+        *function = (ShapeFunction)i;
+        return true;
+    }
+    return false;
+}
+
+bool takes_axis(const char *name) {
+    Reduction reduction;
+    return reduction_find(name, &reduction) || !strcmp(name, shape_functions[SHAPE_COUNT]);
 }
 
 /* --- Functions as text */
@@ -82,6 +108,18 @@ static Entry *find_entry(const Registry *registry, const char *name) {
 const Function *registry_find(const Registry *registry, const char *name) {
     const Entry *entry = find_entry(registry, name);
     return entry ? &entry->function : NULL;
+}
+
+const Derivative *registry_derivative(const Registry *registry, const Function *function,
+                                      Primitive primitive, uint32_t parameter) {
+    for (; registry; registry = registry->parent)
+        for (uint32_t i = registry->derivatives.count; i-- > 0;) {
+            const Derivative *derivative = registry->derivatives.data[i];
+            if (derivative->function == function && derivative->parameter == parameter &&
+                (function || derivative->primitive == primitive))
+                return derivative;
+        }
+    return NULL;
 }
 
 static int compare_names(const void *a, const void *b) {
@@ -125,6 +163,7 @@ const char *registry_nearest(const Registry *registry, const char *name) {
         if (primitive_info((Primitive)i)->class != CLASS_OPERATOR)
             nearest_consider(&nearest, primitive_info((Primitive)i)->name);
     for (int i = 0; i < REDUCTION_COUNT; i++) nearest_consider(&nearest, reductions[i]);
+    for (int i = 0; i < SHAPE_FUNCTION_COUNT; i++) nearest_consider(&nearest, shape_functions[i]);
     for (DType type = DT_WEAK + 1; type < DTYPE_COUNT; type++)
         nearest_consider(&nearest, dtype_name(type));
     return nearest.name;
@@ -148,9 +187,11 @@ static Function describe(const Ast *ast, const Statement *def, Layer layer, uint
 static bool hides_builtin(const Function *function) {
     Primitive primitive;
     Reduction reduction;
+    ShapeFunction shape;
     DType type;
     bool takes_one = function->required <= 1 && function->def->parameter_count;
     return primitive_find(function->name, &primitive) || dtype_find(function->name, &type) ||
+           shape_function_find(function->name, &shape) ||
            (takes_one && reduction_find(function->name, &reduction));
 }
 
@@ -188,6 +229,34 @@ static Function *add(Registry *registry, Function function, Diags *diags) {
     return &entry->function;
 }
 
+static void warn_if_second(const Derivative *new, const Derivative *old, Diags *diags) {
+    const Ast *ast = new->rule.ast;
+    const char *name = derivative_name(diags->arena, new);
+    if (old->rule.rank == new->rule.rank) {
+        diag_error(diags, ast->source, new->rule.def->mark, NULL, "two derivatives of %s", name);
+        diag_add(diags, DIAG_NOTE, ast->source, old->rule.def->mark, NULL, "the first is here");
+    } else {
+        bool builtin = old->rule.layer == LAYER_BUILTIN;
+        diag_warning(diags, ast->source, new->rule.def->mark, NULL,
+                     "this derivative of %s hides the %s", name,
+                     builtin ? "built-in one" : "earlier one");
+    }
+}
+
+/* The new derivative's text as a function, or NULL. */
+static Function *add_derivative(Registry *registry, const Ast *ast, const Statement *statement,
+                                Layer layer, Diags *diags) {
+    Derivative *new = derivative_read(registry->arena, registry, ast, statement, diags);
+    if (!new) return NULL;
+    new->rule.layer = layer;
+    new->rule.rank = registry->rank;
+    const Derivative *old =
+        registry_derivative(registry, new->function, new->primitive, new->parameter);
+    if (old) warn_if_second(new, old, diags);
+    array_push(registry->arena, &registry->derivatives, new);
+    return &new->rule;
+}
+
 bool registry_add(Registry *registry, const Ast *ast, Layer layer, Diags *diags) {
     ARRAY(Function *) added = {0};
     uint32_t errors = diags->errors;
@@ -197,6 +266,12 @@ bool registry_add(Registry *registry, const Ast *ast, Layer layer, Diags *diags)
         if (def->kind != STATEMENT_DEFINE) continue;
         Function *function = add(registry, describe(ast, def, layer, registry->rank), diags);
         if (function) array_push(registry->arena, &added, function);
+    }
+    for (uint32_t i = 0; i < ast->statements.count; i++) {
+        const Statement *statement = &ast->statements.data[i];
+        if (statement->kind != STATEMENT_DERIVATIVE) continue;
+        Function *rule = add_derivative(registry, ast, statement, layer, diags);
+        if (rule) array_push(registry->arena, &added, rule);
     }
     check_functions(registry, added.data, added.count, diags);
     return diags->errors == errors;

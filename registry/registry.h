@@ -43,6 +43,19 @@ typedef enum Reduction {
 const char *reduction_name(Reduction reduction);
 bool reduction_find(const char *name, Reduction *reduction);
 
+/* Functions of an array's shape; `count` takes an axis as a reduction does. */
+typedef enum ShapeFunction {
+    SHAPE_SUM_TO,       /* sum_to(e, x): e summed over the axes along which x broadcasts to it */
+    SHAPE_BROADCAST_TO, /* broadcast_to(e, x): e in x's shape */
+    SHAPE_COUNT,        /* count(x, axis=-1): the elements that a reduction takes together */
+    SHAPE_FUNCTION_COUNT
+} ShapeFunction;
+
+const char *shape_function_name(ShapeFunction function);
+bool shape_function_find(const char *name, ShapeFunction *function);
+/* A reduction's name, or count's: `axis=` of theirs is a number or the word `all`. */
+bool takes_axis(const char *name);
+
 typedef enum Layer { LAYER_BUILTIN, LAYER_USER, LAYER_PROGRAM } Layer;
 
 typedef struct Function Function;
@@ -67,13 +80,28 @@ void function_print_head(Text *out, const Function *function);
 /* Canonical one-line definition, without a line end. */
 void function_print(Text *out, const Function *function);
 
+/* What a text states of a function's derivative, by one of its parameters:
+ *
+ *     derivative silu(x) = sigmoid(x) * (1 + x * sigmoid(-x))       the factor of the cotangent
+ *     derivative prelu(x, a) wrt a = x > 0 ? 0 : x                  by one of several
+ *     derivative softmax(x, d) = softmax(x) * (d - sum(d * softmax(x)))
+ *                                 with a parameter more, the cotangent: the product with it
+ */
+typedef struct Derivative {
+    const Function *function; /* of which; NULL: of `primitive` */
+    Primitive primitive;
+    uint32_t parameter; /* by which */
+    bool product;       /* its last parameter is the cotangent */
+    Function rule;      /* parameters and body, as of a function */
+} Derivative;
+
 typedef struct Registry Registry;
 
 /* The built-in layer, parsed from the embedded ops.kf (whose errors are our bug: abort). */
 Registry *registry_open(Arena *arena);
-/* Adds definitions (other statements of the text are passed over): checks bodies (parameters,
- * constants and functions alone), every call, cycles (named in full), depth, duplicates. False if
- * there were errors. A definition that hides another earns a warning. Bodies see what was there
+/* Adds definitions and derivatives (other statements of the text are passed over): checks bodies
+ * (parameters, constants and functions alone), every call, cycles (named in full), depth,
+ * duplicates, and whose derivative it is. False if there were errors. A definition that hides another earns a warning. Bodies see what was there
  * before and their own text's definitions, so that what is added later never changes what a
  * function means. */
 bool registry_add(Registry *registry, const Ast *ast, Layer layer, Diags *diags);
@@ -81,6 +109,9 @@ bool registry_add(Registry *registry, const Ast *ast, Layer layer, Diags *diags)
 Registry *registry_scope(Arena *arena, const Registry *parent);
 
 const Function *registry_find(const Registry *registry, const char *name);
+/* The derivative of a function (NULL: of a primitive) by a parameter, or NULL. */
+const Derivative *registry_derivative(const Registry *registry, const Function *function,
+                                      Primitive primitive, uint32_t parameter);
 /* Nearest known function name (functions, primitives, reductions, dtypes), or NULL. */
 const char *registry_nearest(const Registry *registry, const char *name);
 /* All visible functions sorted by name: for `kfuse ops`, tests. */

@@ -293,11 +293,17 @@ static void read_knob(Reader *reader, const Line *line) {
                  "the knob, or one of its values, stands here twice");
 }
 
+static bool has_line(const Reader *reader, DirectiveKind kind) {
+    for (uint32_t i = 0; i < reader->lines.count; i++)
+        if (reader->lines.data[i].said->kind == kind) return true;
+    return false;
+}
+
 /* With an oracle, every argument is something that the header explains. */
 static bool is_explained(const Reader *reader, const char *word) {
     const Template *template = reader->template;
     if (!template->computes || find_tensor(template, word)) return true;
-    if (template->workspace_ast && !strcmp(word, "workspace")) return true;
+    if (!strcmp(word, "workspace") && has_line(reader, DIRECTIVE_WORKSPACE)) return true;
     for (uint32_t i = 0; i < reader->names.count; i++)
         if (!strcmp(reader->names.data[i].name, word)) return true;
     return find_binding(template->computes, STATEMENT_PARAM, word) != NULL;
@@ -425,8 +431,8 @@ static const struct Kind {
     {DIRECTIVE_OUTPUT, false, "the header has no 'output' line", read_tensor},
     {DIRECTIVE_COMPUTES, true, NULL, read_computes},
     {DIRECTIVE_KNOB, false, NULL, read_knob},
-    {DIRECTIVE_WORKSPACE, true, NULL, read_workspace},
     {DIRECTIVE_ARGS, true, "the header has no 'args' line", read_args},
+    {DIRECTIVE_WORKSPACE, true, NULL, read_workspace},
     {DIRECTIVE_REQUIRE, false, NULL, read_constraint},
     {DIRECTIVE_PREFER, false, NULL, read_constraint},
     {DIRECTIVE_LAUNCH, false, "the header has no 'launch' line", read_launch},

@@ -14,6 +14,22 @@ enum { OPS_PER_KERNEL = 12, OPS_ELEMENTS = 65537, PROBES = 13 };
 static const float probes[PROBES] = {-INFINITY, -1000, -5, -1,   -0.5f,    -0.0f, 0,
                                      0.5f,      1,     5,  1000, INFINITY, NAN};
 
+/* What takes whole arrays and is neither a definition nor a C function. */
+static const struct ArrayOp {
+    const char *name, *head, *description;
+} array_ops[] = {
+    {"sum", "sum(x, axis=-1)", "sum along an axis, kept with size 1; axis=all: of everything"},
+    {"prod", "prod(x, axis=-1)", "product along an axis"},
+    {"max", "max(x, axis=-1)", "the largest along an axis, NaN if one is NaN"},
+    {"min", "min(x, axis=-1)", "the smallest along an axis, NaN if one is NaN"},
+    {"mean", "mean(x, axis=-1)", "mean along an axis"},
+    {"var", "var(x, axis=-1)", "variance of the population along an axis"},
+    {"count", "count(x, axis=-1)", "how many elements a reduction along the axis takes together"},
+    {"sum_to", "sum_to(e, x)", "e summed over the axes along which x broadcasts to it: x's shape"},
+    {"broadcast_to", "broadcast_to(e, x)", "e in x's shape"},
+};
+enum { ARRAY_OPS = sizeof array_ops / sizeof *array_ops };
+
 static void signature(Text *out, const Function *f) {
     text_printf(out, "%s(", f->name);
     for (uint32_t i = 0; i < f->def->parameter_count; i++) {
@@ -48,6 +64,10 @@ void ops_list(Text *out, const Registry *registry, Arena *arena) {
                                        : "a, b, c");
         aligned(out, &head,
                 info->class == CLASS_EXACT ? "C function, correctly rounded" : "C function");
+    }
+    for (int i = 0; i < ARRAY_OPS; i++) {
+        text_add(&head, array_ops[i].head);
+        aligned(out, &head, array_ops[i].description);
     }
     text_free(&head);
 }
@@ -90,8 +110,8 @@ static const Ir *lowered(Arena *arena, const Registry *registry, const char *tex
 
 /* --- ops NAME */
 
-static bool is_elementwise(const Ir *ir, Arena *arena) {
-    return fuse(arena, ir).list.data[0].kind == GROUP_ELEMENTWISE;
+static bool is_elementwise(const Ir *ir) {
+    return group_find(ir).kind == GROUP_ELEMENTWISE;
 }
 
 /* The probes; of what takes them together as a row, the ordinary ones alone: one infinity more, and
@@ -120,7 +140,7 @@ static const void *const *probed(Arena *arena, const Registry *registry, const c
     float chosen[PROBES];
     *ir = lowered(arena, registry, program, DT_F32, PROBES, complaints);
     if (!*ir) return NULL;
-    *count = choose_probes(!is_elementwise(*ir, arena), chosen);
+    *count = choose_probes(!is_elementwise(*ir), chosen);
     *ir = lowered(arena, registry, program, DT_F32, *count, complaints);
     return probe_inputs(arena, *ir, chosen, *count);
 }
@@ -158,8 +178,8 @@ static void show_values(Text *out, const Ir *ir, const void *const *inputs, int 
 }
 
 static void show_body(Text *out, const Ir *ir, Arena *arena) {
-    Groups groups = fuse(arena, ir);
-    const Plan *p = plan(arena, ir, &groups.list.data[0]);
+    Group group = group_find(ir);
+    const Plan *p = plan(arena, ir, &group);
     text_add(out, "CUDA\n");
     emit_body(out, p, &emit_language_cuda, 4);
     text_add(out, "C\n");
@@ -171,11 +191,31 @@ static void show_program(Text *out, const Registry *registry, const char *progra
     const Ir *ir;
     const void *const *inputs = probed(arena, registry, program, &ir, &count, out);
     if (!inputs) return;
-    if (is_elementwise(ir, arena)) show_body(out, ir, arena); /* else a kernel's affair */
+    if (is_elementwise(ir)) show_body(out, ir, arena); /* else a kernel's affair */
     text_printf(
         out, "error    at most %.3g ulp of f32 on CUDA, %.3g on the CPU, at the values below\n",
         bound_ulp(ir, inputs, count, ACCURACY_CUDA), bound_ulp(ir, inputs, count, ACCURACY_C));
     show_values(out, ir, inputs, count);
+}
+
+/* What files state, a line each. */
+static void show_derivatives(Text *out, const Registry *registry, const Function *function,
+                             Primitive primitive, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        const Derivative *derivative = registry_derivative(registry, function, primitive, i);
+        if (!derivative) continue;
+        ast_print_statement(out, derivative->rule.ast, derivative->rule.def);
+        text_add(out, "\n");
+    }
+}
+
+static bool show_array_op(Text *out, const char *name) {
+    for (int i = 0; i < ARRAY_OPS; i++)
+        if (!strcmp(array_ops[i].name, name)) {
+            text_printf(out, "%s\n%s\n", array_ops[i].head, array_ops[i].description);
+            return true;
+        }
+    return false;
 }
 
 bool ops_show(Text *out, const Registry *registry, const char *name, Arena *arena) {
@@ -187,11 +227,15 @@ bool ops_show(Text *out, const Registry *registry, const char *name, Arena *aren
         ast_print_statement(out, f->ast, f->def);
         text_printf(out, "\n%s%s", f->description ? f->description : "",
                     f->description ? "\n" : "");
+        show_derivatives(out, registry, f, P_NEG, f->def->parameter_count);
     } else if (primitive_find(name, &primitive)) {
         const PrimitiveInfo *info = primitive_info(primitive);
         text_printf(out, "%s: a C function of %d argument%s\n", info->name, info->arity,
                     info->arity == 1 ? "" : "s");
+        show_derivatives(out, registry, NULL, primitive, (uint32_t)info->arity);
         calls(&program, &(OpName){info->name, info->arity}, 1);
+    } else if (show_array_op(out, name)) {
+        return true;
     } else {
         const char *nearest = registry_nearest(registry, name);
         text_printf(out, "no function '%s'", name);

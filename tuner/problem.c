@@ -68,28 +68,10 @@ static void bind_kernels(Arena *arena, const Kernels *kernels, TuneProblem *prob
 /* A longer chain is not timed: its temporaries alone would not fit. */
 enum { EAGER_STEPS = 64, ROOFS = 4 };
 
-/* One step of the eager chain: its template at the analytic default, launched on the whole
- * program's buffers. */
-static uint32_t buffer_of(const Ir *ir, EagerRef ref) {
-    switch (ref.place) {
-    case EAGER_INPUT: return ref.index;
-    case EAGER_OUTPUT: return ir->inputs.count + ref.index;
-    case EAGER_TEMPORARY: break;
-    }
-    return ir->inputs.count + ir->outputs.count + ref.index;
-}
-
-/* A step's workspace is one of the whole run's temporaries already. */
-static uint32_t rename_buffer(const Ir *whole, const EagerStep *step, uint32_t buffer) {
-    uint32_t inputs = step->ir->inputs.count;
-    if (buffer > inputs) return whole->inputs.count + whole->outputs.count + buffer - inputs - 1;
-    return buffer_of(whole, buffer == inputs ? step->result : step->operands.data[buffer]);
-}
-
-static void rename_buffers(const TuneProblem *problem, const EagerStep *step, Launch *launch) {
+static void rename_buffers(const TuneProblem *problem, const Step *step, Launch *launch) {
     for (uint32_t i = 0; i < launch->arg_count; i++) {
         Arg *arg = &launch->args[i];
-        if (arg->kind == ARG_BUFFER) arg->buffer = rename_buffer(problem->ir, step, arg->buffer);
+        if (arg->kind == ARG_BUFFER) arg->buffer = chain_rename(problem->ir, step, 0, arg->buffer);
     }
 }
 
@@ -107,7 +89,9 @@ static uint32_t module_of(const char **sources, uint32_t *modules, const char *s
     return module;
 }
 
-static bool add_step(Arena *arena, const TuneProblem *problem, const EagerStep *step,
+/* One step of the eager chain: its kernel at the analytic default, launched on the whole program's
+ * buffers; its workspace is one of the run's temporaries already. */
+static bool add_step(Arena *arena, const TuneProblem *problem, const Step *step,
                      const Kernel *kernel, Run *run, const char **sources, uint32_t *modules,
                      Why *why) {
     const Bound *bound = kernel_bound(arena, kernel, step->ir);
@@ -128,7 +112,7 @@ static bool add_step(Arena *arena, const TuneProblem *problem, const EagerStep *
 }
 
 /* The chain's kernels, step by step; NULL where one has none. */
-static const Kernel *step_kernels(Arena *arena, const Library *library, const Eager *eager) {
+static const Kernel *step_kernels(Arena *arena, const Library *library, const Chain *eager) {
     Kernel *kernels = arena_array(arena, Kernel, eager->steps.count);
     for (uint32_t s = 0; s < eager->steps.count; s++) {
         Kernels found = kernels_find(arena, library, eager->steps.data[s].ir);
@@ -138,11 +122,11 @@ static const Kernel *step_kernels(Arena *arena, const Library *library, const Ea
     return kernels;
 }
 
-static bool eager_run(Arena *arena, const TuneProblem *problem, const Eager *eager,
+static bool eager_run(Arena *arena, const TuneProblem *problem, const Chain *eager,
                       const Kernel *kernels, Run *run, const char **sources, uint32_t *modules,
                       Why *why) {
     for (uint32_t t = 0; t < eager->temporaries.count; t++)
-        array_push(arena, &run->temporaries, type_bytes(&eager->temporaries.data[t]));
+        array_push(arena, &run->temporaries, eager->temporaries.data[t]);
     for (uint32_t s = 0; s < eager->steps.count; s++)
         if (!add_step(arena, problem, &eager->steps.data[s], &kernels[s], run, sources, modules,
                       why))
@@ -227,7 +211,7 @@ static bool add_roofs(Arena *arena, TuneProblem *problem, Companion *list, Why *
     return true;
 }
 
-bool problem_companions(Arena *arena, const Eager *eager, const Library *library,
+bool problem_companions(Arena *arena, const Chain *eager, const Library *library,
                         TuneProblem *problem, Why *why) {
     Companion *list = arena_array(arena, Companion, ROOFS + 1);
     Run *run = arena_new(arena, Run);

@@ -21,7 +21,7 @@ void problem_build(Arena *arena, const TuneProblem *where, const Ir *ir, const I
 /* The eager chain and, where the problem has a kernel, the roof, as companions of `problem`; their
  * kernels come from `library`, at the analytic default. A chain with a step that no kernel covers is
  * left out. False with `why` where a run cannot be planned (our bug). */
-bool problem_companions(Arena *arena, const Eager *eager, const Library *library,
+bool problem_companions(Arena *arena, const Chain *eager, const Library *library,
                         TuneProblem *problem, Why *why);
 /* The iteration space, "4096x4096". */
 const char *problem_space(Arena *arena, const Ir *ir);

@@ -72,8 +72,8 @@ static void line_head(Text *out, const Report *r) {
 
 static void line_math(Text *out, const Report *r) {
     if (strcmp(r->math, "fast") == 0)
-        text_add(out, "math       fast: a product is not rounded before it is added; last bits "
-                      "differ from the default's\n");
+        text_printf(out, "math       fast: %s\n",
+                    *r->math_done ? r->math_done : "nothing in this program to change");
     else if (strcmp(r->math, "strict") == 0)
         text_add(out, "math       strict: accurate forms, IEEE division and square root\n");
 }
@@ -230,6 +230,22 @@ static void json_text(Text *out, const char *key, const char *value) {
     json_string(out, value);
 }
 
+/* "a, b" as a list of texts. */
+static void json_list(Text *out, const char *key, const char *items) {
+    Text item = {0};
+    text_printf(out, ",\"%s\":[", key);
+    for (const char *at = items, *end; *at; at = *end ? end + 2 : end) {
+        end = strstr(at, ", ");
+        if (!end) end = at + strlen(at);
+        text_clear(&item);
+        text_add_bytes(&item, at, (size_t)(end - at));
+        if (at != items) text_add(out, ",");
+        json_string(out, text_string(&item));
+    }
+    text_add(out, "]");
+    text_free(&item);
+}
+
 static void json_whole(Text *out, const char *key, int64_t value) {
     text_printf(out, ",\"%s\":%lld", key, (long long)value);
 }
@@ -310,10 +326,13 @@ void report_json(Text *out, const Report *r) {
     json_text(out, "software", r->software);
     json_text(out, "mode", r->mode);
     json_text(out, "math", r->math);
+    json_list(out, "math_done", r->math_done);
     json_text(out, "reference", r->reference);
     json_each(out, "winner", r->winner, json_knobs);
     json_each(out, "kernel", r->winner, json_kernel);
     json_text(out, "rivals", r->rivals);
+    json_whole(out, "kernels", r->kernels);
+    json_text(out, "partition", r->partition);
     json_real(out, "time_us", r->time * 1e6);
     json_real(out, "spread_us", r->spread * 1e6);
     json_real(out, "gbps", (double)r->bytes / r->time / 1e9);

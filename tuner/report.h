@@ -20,10 +20,12 @@
     WHOLE(bytes)    /* compulsory traffic of the fused kernel */                                 \
     WHOLE(operations) /* of products, a multiplication and an addition being two; else 0 */      \
     STRING(device)                                                                               \
-    STRING(software) STRING(mode) STRING(math) STRING(conditions) WHOLE(candidates) WHOLE(right) \
+    STRING(software) STRING(mode) STRING(math) STRING(math_done) STRING(conditions) WHOLE(candidates) WHOLE(right) \
         WHOLE(distinct) WHOLE(compiled) STRING(winner) /* "VEC=4 BLOCK=256" */                   \
         STRING(rivals)    /* other kernels of the race: "gelu 1.002 (0.998 to 1.006)", or "" */  \
         STRING(partition) /* of a program of several kernels: how many, else "" */               \
+        WHOLE(kernels)    /* launched one after another */                                       \
+        WHOLE(way)        /* number of the partition, of those that were tried */                \
         WHOLE(registers) WHOLE(spills) STRING(tie) /* the runner-up inside the noise, or "" */   \
         REAL(tie_percent) REAL(time) REAL(spread)                                                \
             REAL(roof)    /* bytes per second that the device streams with these arrays */       \

@@ -82,7 +82,7 @@ static void describe_winner(Arena *arena, const TuneProblem *problem, const Tune
 }
 
 static void describe_companions(Arena *arena, const TuneProblem *problem, const Tuned *tuned,
-                                const Eager *eager, Report *r) {
+                                const Chain *eager, Report *r) {
     const Bound *main = problem->kernels[0].bounds[0];
     Text labels = {0};
     if (tuned->roof >= 0) {
@@ -127,7 +127,7 @@ static const char *mode_text(Arena *arena, const Tuned *tuned) {
                                  : "cold buffers";
 }
 
-Report summary(Arena *arena, const TuneProblem *problem, const Tuned *tuned, const Eager *eager) {
+Report summary(Arena *arena, const TuneProblem *problem, const Tuned *tuned, const Chain *eager) {
     Report r = report_none();
     const Bound *main = problem->kernels[0].bounds[0];
     r.shape = problem_space(arena, problem->ir);

@@ -7,7 +7,7 @@
 
 /* Fills all that follows from the run itself; the caller adds expression, use and total time.
  * Strings live in `arena`. */
-Report summary(Arena *arena, const TuneProblem *problem, const Tuned *tuned, const Eager *eager);
+Report summary(Arena *arena, const TuneProblem *problem, const Tuned *tuned, const Chain *eager);
 /* A program of several kernels: adds another part's figures; times are not added, the race has
  * them. */
 void summary_join(Arena *arena, Report *into, const Report *part);

@@ -46,7 +46,7 @@ const char *tune_label(Arena *arena, const TuneProblem *problem, uint32_t kernel
                        const Point *point, const char *separator) {
     const Kernel *k = &problem->kernels[kernel].kernel;
     Text text = {0};
-    if (kernel_is_written(k)) text_printf(&text, "%s:", k->name);
+    if (strcmp(k->name, "generated") != 0) text_printf(&text, "%s:", k->name);
     point_print(&text, &k->template->space, point, separator);
     const char *label = arena_copy(arena, text_string(&text), text.length);
     text_free(&text);

@@ -101,7 +101,8 @@ K_INLINE k_pack<T_y, N> affine(const ACC (&x)[N], const k_pack<T_g, N> &gain,
 template <int KEEP, typename ROW, typename GAIN, typename BIAS>
 K_INLINE void layernorm_row(const ROW &row, const T_x *x, const GAIN &gain, const BIAS &bias, T_y *y, const ACC share,
                             const ACC eps) {
-    k_kept<KEEP, __ITEMS__, X, ROW> kept(x, row, KF_TO_x((ACC)0));
+    const k_array<X, ROW> array = {x, KF_TO_x((ACC)0)};
+    k_kept<KEEP, __ITEMS__, k_array<X, ROW>, ROW> kept(row, array);
     if (ROW::BLOCKS > 1) k_cluster_wait();
     k_sum<ACC> sum = {0};
     kept.each([&](auto, auto &x, int) {

@@ -23,11 +23,13 @@ K_VECTOR(k_i32, int32_t)
 K_VECTOR(k_i64, int64_t)
 #if K_F64
 typedef k_f64 k_real;
+typedef k_f64_at k_real_at;
 typedef k_i64 k_mask;
 typedef double k_number;
 #define K_LIBM(name) name
 #else
 typedef k_f32 k_real;
+typedef k_f32_at k_real_at;
 typedef k_i32 k_mask;
 typedef float k_number;
 #define K_LIBM(name) name##f
@@ -177,24 +179,58 @@ K_INLINE k_real k_fmin(k_real a, k_real b) {
     return k_select((a <= b) | (b != b), a, b);
 }
 
-//@ k_larger
-/* a > b ? a : b: b where one is NaN. One instruction. */
+//@ K_512
+/* An instruction on 512 bits by its name: lane by lane, gcc makes two of 256 bits and goes through
+ * memory. x stands where a lane is masked: none is. */
+#if defined(__AVX512F__) && K_WIDTH == 64 && K_F64 && !defined(__clang__)
+#define K_512(name, x, ...) __builtin_ia32_##name##pd512_mask(__VA_ARGS__, x, -1, 4)
+#define K_512_ROUND(x, how) __builtin_ia32_rndscalepd_mask(x, how, x, -1, 4)
+#define K_512_WITHIN(x, low, high)                                                                 \
+    (__builtin_ia32_cmppd512_mask(low, x, 2, __builtin_ia32_cmppd512_mask(x, high, 2, -1, 4), 4) == 0xff)
+#elif defined(__AVX512F__) && K_WIDTH / K_BYTES == 16 && !defined(__clang__)
+#define K_512(name, x, ...) __builtin_ia32_##name##ps512_mask(__VA_ARGS__, x, -1, 4)
+#define K_512_ROUND(x, how) __builtin_ia32_rndscaleps_mask(x, how, x, -1, 4)
+#define K_512_WITHIN(x, low, high)                                                                 \
+    (__builtin_ia32_cmpps512_mask(low, x, 2, __builtin_ia32_cmpps512_mask(x, high, 2, -1, 4), 4) == 0xffff)
+#endif
+
+//@ k_larger k_smaller
+/* a > b ? a : b, and a < b ? a : b: b where one is NaN. One instruction. */
 K_INLINE k_real k_larger(k_real a, k_real b) {
+#ifdef K_512
+    return K_512(max, a, a, b);
+#else
     K_EACH(a, a[lane] > b[lane] ? a[lane] : b[lane]);
     return a;
+#endif
+}
+K_INLINE k_real k_smaller(k_real a, k_real b) {
+#ifdef K_512
+    return K_512(min, a, a, b);
+#else
+    K_EACH(a, a[lane] < b[lane] ? a[lane] : b[lane]);
+    return a;
+#endif
 }
 
 //@ k_floor k_ceil k_trunc k_round k_sqrt
-#define K_EXACT(name, function)                                                                    \
+#ifdef K_512
+#define K_EXACT(name, function, instruction)                                                       \
+    K_INLINE k_real name(k_real x) {                                                               \
+        return instruction;                                                                        \
+    }
+#else
+#define K_EXACT(name, function, instruction)                                                       \
     K_INLINE k_real name(k_real x) {                                                               \
         K_EACH(x, K_LIBM(__builtin_##function)(x[lane]));                                          \
         return x;                                                                                  \
     }
-K_EXACT(k_floor, floor)
-K_EXACT(k_ceil, ceil)
-K_EXACT(k_trunc, trunc)
-K_EXACT(k_round, rint)
-K_EXACT(k_sqrt, sqrt)
+#endif
+K_EXACT(k_floor, floor, K_512_ROUND(x, 9))
+K_EXACT(k_ceil, ceil, K_512_ROUND(x, 10))
+K_EXACT(k_trunc, trunc, K_512_ROUND(x, 11))
+K_EXACT(k_round, rint, K_512_ROUND(x, 8))
+K_EXACT(k_sqrt, sqrt, K_512(sqrt, x, x))
 
 //@ k_fma
 /* By the machine's instruction: lane by lane, clang makes K_LANES of it. */
@@ -224,6 +260,25 @@ K_INLINE k_real k_multiply_add(k_real a, k_real b, k_real c) {
 #else
     return a * b + c;
 #endif
+}
+
+//@ k_over : k_fma K_FMA k_fabs k_select k_all K_INF
+/* a / b, to the bit, for a b that stands before a loop: by its inverse, and twice by what is left
+ * (Markstein): half the time of a division. Not where something on the way may overflow or be
+ * subnormal. */
+K_INLINE k_real k_over(k_real a, k_real b) {
+#ifdef K_512
+    const k_real size = k_fabs(b), inverse = 1 / b, high = k_all((k_number)(K_F64 ? 0x1p900 : 0x1p100));
+    const k_mask fits = (size > (k_number)(K_F64 ? 0x1p-100 : 0x1p-20)) &
+                        (size < (k_number)(K_F64 ? 0x1p100 : 0x1p20));
+    const k_real low = k_select(fits, 1 / high, k_all(K_INF));
+    if (K_512_WITHIN(k_fabs(a), low, high)) {
+        k_real q = a * inverse;
+        q = k_fma(k_fma(-q, b, a), inverse, q);
+        return k_fma(k_fma(-q, b, a), inverse, q);
+    }
+#endif
+    return a / b;
 }
 
 //@ k_fmod
@@ -848,7 +903,6 @@ K_INLINE k_number k_most(k_real x) {
     } while (0)
 
 //@ k_fence
-//@ k_fence
 /* Streaming stores are seen by others only behind a fence. */
 K_INLINE void k_fence(void) {
 #if defined(__x86_64__)
@@ -867,4 +921,253 @@ K_INLINE int k_aligned(const void *at) {
 /* Fills a buffer of K_LANES elements with copies of one. */
 K_INLINE void k_spread(void *buffer, const void *one, unsigned bytes) {
     for (unsigned l = 0; l < K_LANES; l++) __builtin_memcpy((char *)buffer + l * bytes, one, bytes);
+}
+
+//@ k_within : k_select k_first k_all
+/* The first n lanes of x, one value in the others. */
+K_INLINE k_real k_within(k_real x, int64_t n, k_number rest) {
+    return n < K_LANES ? k_select(k_first(n), x, k_all(rest)) : x;
+}
+
+//@ k_within_i32 : k_select_i32 k_first k_all_i32
+K_INLINE k_i32 k_within_i32(k_i32 x, int64_t n, int32_t rest) {
+    return n < K_LANES ? k_select_i32(k_first(n), x, k_all_i32(rest)) : x;
+}
+
+//@ k_within_i64 : k_select_i64 k_first k_all_i64
+K_INLINE k_i64 k_within_i64(k_i64 x, int64_t n, int64_t rest) {
+    return n < K_LANES ? k_select_i64(k_first(n), x, k_all_i64(rest)) : x;
+}
+
+//@ k_within_bool : k_select_bool k_first k_all_bool
+K_INLINE k_mask k_within_bool(k_mask x, int64_t n, int64_t rest) {
+    return n < K_LANES ? k_select_bool(k_first(n), x, k_all_bool(rest)) : x;
+}
+
+//@ K_FOLD
+/* What all lanes come to, in each of them: by halves. */
+#define K_FOLD(name, type, join)                                                                   \
+    K_INLINE type name(type x) {                                                                   \
+        _Pragma("GCC unroll 8") for (int distance = K_LANES / 2; distance > 0; distance /= 2) {    \
+            type other;                                                                            \
+            K_EACH(other, x[lane ^ distance]);                                                     \
+            x = join(x, other);                                                                    \
+        }                                                                                          \
+        return x;                                                                                  \
+    }
+
+//@ k_join_max k_fold_max : k_select k_swap k_larger
+/* a > b || a != a ? a : b: a NaN stays. */
+K_INLINE k_real k_join_max(k_real a, k_real b) {
+    return k_select(a != a, a, k_larger(a, b));
+}
+K_INLINE k_real k_fold_max(k_real x) {
+#pragma GCC unroll 8
+    for (int distance = K_LANES / 2; distance > 0; distance /= 2)
+        x = k_join_max(x, k_swap(x, distance));
+    return x;
+}
+
+//@ k_join_min k_fold_min : k_select k_swap k_smaller
+K_INLINE k_real k_join_min(k_real a, k_real b) {
+    return k_select(a != a, a, k_smaller(a, b));
+}
+K_INLINE k_real k_fold_min(k_real x) {
+#pragma GCC unroll 8
+    for (int distance = K_LANES / 2; distance > 0; distance /= 2)
+        x = k_join_min(x, k_swap(x, distance));
+    return x;
+}
+
+//@ k_join_prod k_fold_prod : k_swap
+K_INLINE k_real k_join_prod(k_real a, k_real b) {
+    return a * b;
+}
+K_INLINE k_real k_fold_prod(k_real x) {
+#pragma GCC unroll 8
+    for (int distance = K_LANES / 2; distance > 0; distance /= 2) x *= k_swap(x, distance);
+    return x;
+}
+
+//@ k_join_max_i32 k_fold_max_i32 : k_fmax_i32 K_FOLD K_EACH
+#define k_join_max_i32 k_fmax_i32
+K_FOLD(k_fold_max_i32, k_i32, k_fmax_i32)
+
+//@ k_join_min_i32 k_fold_min_i32 : k_fmin_i32 K_FOLD K_EACH
+#define k_join_min_i32 k_fmin_i32
+K_FOLD(k_fold_min_i32, k_i32, k_fmin_i32)
+
+//@ k_join_max_i64 k_fold_max_i64 : k_fmax_i64 K_FOLD K_EACH
+#define k_join_max_i64 k_fmax_i64
+K_FOLD(k_fold_max_i64, k_i64, k_fmax_i64)
+
+//@ k_join_min_i64 k_fold_min_i64 : k_fmin_i64 K_FOLD K_EACH
+#define k_join_min_i64 k_fmin_i64
+K_FOLD(k_fold_min_i64, k_i64, k_fmin_i64)
+
+//@ k_join_sum_i64 k_fold_sum_i64 : k_add_i64 K_FOLD K_EACH
+#define k_join_sum_i64 k_add_i64
+K_FOLD(k_fold_sum_i64, k_i64, k_add_i64)
+
+//@ k_join_prod_i64 k_fold_prod_i64 : k_mul_i64 K_FOLD K_EACH
+#define k_join_prod_i64 k_mul_i64
+K_FOLD(k_fold_prod_i64, k_i64, k_mul_i64)
+
+//@ k_join_max_bool k_fold_max_bool : K_FOLD K_EACH
+K_INLINE k_mask k_join_max_bool(k_mask a, k_mask b) {
+    return a | b;
+}
+K_FOLD(k_fold_max_bool, k_mask, k_join_max_bool)
+
+//@ k_join_min_bool k_fold_min_bool : K_FOLD K_EACH
+K_INLINE k_mask k_join_min_bool(k_mask a, k_mask b) {
+    return a & b;
+}
+K_FOLD(k_fold_min_bool, k_mask, k_join_min_bool)
+
+//@ k_moments k_merge
+/* Of parts of a row, from those of each (Chan, Golub, LeVeque). */
+typedef struct k_moments {
+    double count, mean, squares; /* the sum of squared distances from the mean */
+} k_moments;
+K_INLINE k_moments k_merge(k_moments a, k_moments b) {
+    if (a.count == 0) return b;
+    const double count = a.count + b.count, apart = b.mean - a.mean;
+    return (k_moments){count, a.mean + apart * (b.count / count),
+                       a.squares + b.squares + apart * apart * (a.count * b.count / count)};
+}
+
+//@ k_rest
+/* What rounding x to k_number takes from it. */
+K_INLINE k_number k_rest(double x) {
+    const k_number near = (k_number)x;
+    return near - near == 0 ? (k_number)(x - near) : 0;
+}
+
+//@ K_COPIES : k_spread
+/* K_LANES copies of an element, by the k_get of its type. */
+#define K_COPIES(get, at)                                                                          \
+    ({                                                                                             \
+        char copies[K_LANES * sizeof *(at)] __attribute__((aligned(K_WIDTH)));                     \
+        k_spread(copies, (at), sizeof *(at));                                                      \
+        get((const void *)copies);                                                                 \
+    })
+
+//@ K_FETCH : k_part
+/* The first n of K_LANES elements, zeros behind them. */
+#define K_FETCH(get, at, n)                                                                        \
+    ({                                                                                             \
+        char part[K_LANES * sizeof *(at)] __attribute__((aligned(K_WIDTH))) = {0};                 \
+        if ((n) < K_LANES) k_part(part, (at), (n) * sizeof *(at));                                 \
+        (n) < K_LANES ? get((const void *)part) : get(at);                                         \
+    })
+
+//@ K_GATHER
+/* Likewise of elements that lie `step` apart. */
+#define K_GATHER(get, at, step, n)                                                                 \
+    ({                                                                                             \
+        char part[K_LANES * sizeof *(at)] __attribute__((aligned(K_WIDTH))) = {0};                 \
+        for (int64_t lane = 0; lane < (n); lane++)                                                 \
+            __builtin_memcpy(part + lane * sizeof *(at), (at) + lane * (step), sizeof *(at));      \
+        get((const void *)part);                                                                   \
+    })
+
+//@ K_PLACE : k_part
+/* Stores the first n lanes, all of them past the caches with `stream`. */
+#define K_PLACE(put, at, value, n, stream)                                                         \
+    do {                                                                                           \
+        char part[K_LANES * sizeof *(at)] __attribute__((aligned(K_WIDTH)));                       \
+        if ((n) >= K_LANES) {                                                                      \
+            put((at), (value), (stream));                                                          \
+        } else {                                                                                   \
+            put((void *)part, (value), 0);                                                         \
+            k_part((at), part, (n) * sizeof *(at));                                                \
+        }                                                                                          \
+    } while (0)
+
+//@ K_SCATTER
+#define K_SCATTER(put, at, step, value, n)                                                         \
+    do {                                                                                           \
+        char part[K_LANES * sizeof *(at)] __attribute__((aligned(K_WIDTH)));                       \
+        put((void *)part, (value), 0);                                                             \
+        for (int64_t lane = 0; lane < (n); lane++)                                                 \
+            __builtin_memcpy((at) + lane * (step), part + lane * sizeof *(at), sizeof *(at));      \
+    } while (0)
+
+//@ K_PIECE
+/* Elements of a row that are added in the compute type; what they come to is added in f64: of 2^20
+ * equal numbers, f32 alone loses half the digits. */
+enum { K_PIECE = 8192 };
+
+//@ K_NOT_AHEAD
+#define K_NOT_AHEAD(row, number, i)
+
+//@ K_SWEEP : k_least
+/* step(row, i, n, sums) for elements [begin, end) of a row, __UNROLL__ vectors at a time, each with
+ * sums of its own; meanwhile ahead(row, number, i). */
+#define K_SWEEP(step, ahead, number, row, begin, end, sums)                                        \
+    do {                                                                                           \
+        int64_t at = (begin);                                                                      \
+        for (; at + __UNROLL__ * K_LANES <= (end); at += __UNROLL__ * K_LANES)                     \
+            _Pragma("GCC unroll 16") for (int u = 0; u < __UNROLL__; u++) {                        \
+                ahead((row), (number), at + u * K_LANES);                                          \
+                step((row), at + u * K_LANES, K_LANES, &(sums)[u]);                                \
+            }                                                                                      \
+        for (; at < (end); at += K_LANES)                                                          \
+            step((row), at, k_least((end) - at, K_LANES), &(sums)[0]);                             \
+    } while (0)
+
+//@ K_STORES : k_least
+/* step(row, i, n, stream) for all of a row; the first `lead` elements by themselves. */
+#define K_STORES(step, ahead, number, row, lead, stream)                                           \
+    do {                                                                                           \
+        int64_t at = (lead);                                                                       \
+        if (at > 0) step((row), 0, at, 0);                                                         \
+        for (; at + __UNROLL__ * K_LANES <= (row)->cols; at += __UNROLL__ * K_LANES)               \
+            _Pragma("GCC unroll 16") for (int u = 0; u < __UNROLL__; u++) {                        \
+                ahead((row), (number), at + u * K_LANES);                                          \
+                step((row), at + u * K_LANES, K_LANES, (stream));                                  \
+            }                                                                                      \
+        for (; at < (row)->cols; at += K_LANES)                                                    \
+            step((row), at, k_least((row)->cols - at, K_LANES), (stream));                         \
+    } while (0)
+
+//@ k_before k_fits
+/* Elements before an array is aligned to a vector of them; whether it is there. */
+#define k_before(at) (int64_t)(-(uintptr_t)(at) % (K_LANES * sizeof *(at)) / sizeof *(at))
+#define k_fits(at) ((uintptr_t)(at) % (K_LANES * sizeof *(at)) == 0)
+
+//@ K_MORE K_LESS
+#define K_MORE(a, b) ((a) > (b) || (a) != (a) ? (a) : (b))
+#define K_LESS(a, b) ((a) < (b) || (a) != (a) ? (a) : (b))
+
+//@ k_deviations k_deviate
+/* Of `step` elements in each lane: their mean, counted from the first so that a large mean takes no
+ * digits, and the sum of squared distances from it (Welford). */
+typedef struct k_deviations {
+    k_real first, mean, squares;
+} k_deviations;
+K_INLINE void k_deviate(k_deviations *to, k_real x, int64_t step) {
+    if (step == 0) to->first = x;
+    const k_real d = x - to->first, apart = d - to->mean;
+    to->mean += apart * ((k_number)1 / (k_number)(step + 1));
+    to->squares += apart * (d - to->mean);
+}
+
+//@ k_deviation k_unite
+/* Likewise of some elements together (Chan, Golub, LeVeque). */
+typedef struct k_deviation {
+    double count, first, mean, squares;
+} k_deviation;
+K_INLINE void k_unite(k_deviation *to, k_deviation from) {
+    const double all = to->count + from.count, weight = from.count / all;
+    const double apart = (from.first - to->first) + (from.mean - to->mean);
+    if (from.count == 0) return;
+    if (to->count == 0) {
+        *to = from;
+        return;
+    }
+    to->mean += apart * weight;
+    to->squares += from.squares + apart * apart * (to->count * weight);
+    to->count = all;
 }

@@ -247,7 +247,7 @@ K_INLINE k_index k_divide(k_index i, k_index extent, long long reciprocal) {
 // N elements that travel together, in 16-byte pieces where there are as many.
 template <typename T, int N> struct k_pack {
     enum { BYTES = sizeof(T) * N, PIECE = BYTES < 16 ? BYTES : 16 };
-    T at[N];
+    alignas(PIECE) T at[N];
 };
 template <int BYTES> struct k_piece {
     typedef uint4 type;
@@ -372,6 +372,87 @@ template <typename V> K_INLINE void k_cluster_store(V *at, V value, int block) {
 #endif
 }
 
+//@ k_max k_min
+// NaN goes through.
+template <typename R> K_INLINE R k_max(R a, R b) {
+    return a > b || a != a ? a : b;
+}
+template <typename R> K_INLINE R k_min(R a, R b) {
+    return a < b || a != a ? a : b;
+}
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+K_INLINE float k_max(float a, float b) {
+    float c;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+    return c;
+}
+K_INLINE float k_min(float a, float b) {
+    float c;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+    return c;
+}
+#endif
+
+//@ k_variance
+// From the sums of distances from nearly the mean, and of their squares: what the mean lacks is known, and no digits are
+// lost however far from 0 it is. share: 1 over their number.
+template <typename R> K_INLINE R k_variance(R distances, R squares, R share) {
+    const R rest = distances * share, variance = squares * share - rest * rest;
+    return variance < 0 ? 0 : variance;
+}
+
+//@ k_rescale k_rescale2
+// A sum of exp(x - from), or of powers of 2, as one of exp(x - to).
+template <typename R> K_INLINE R k_rescale(R sum, R from, R to) {
+    return from == to ? sum : sum * exp(from - to);
+}
+template <typename R> K_INLINE R k_rescale2(R sum, R from, R to) {
+    return from == to ? sum : sum * exp2(from - to);
+}
+
+//@ k_spread
+// The mean of `count` elements, counted from one of them so that a large mean takes no digits, and the sum of squared
+// distances from it (Chan, Golub, LeVeque: "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances").
+// Of quarters of elements, so that no distance between finite ones overflows.
+template <typename R> struct k_spread {
+    R count, first, mean, squares;
+};
+// `apart`: from a's mean to that of `count` others.
+template <typename R> K_INLINE k_spread<R> k_merge(const k_spread<R> &a, R count, R apart, R squares) {
+    const R all = a.count + count, weight = count / all;
+    return {all, a.first, a.mean + apart * weight, a.squares + squares + apart * apart * (a.count * weight)};
+}
+template <typename R> K_INLINE k_spread<R> k_join(const k_spread<R> &a, const k_spread<R> &b) {
+    if (a.count == 0) return b;
+    if (b.count == 0) return a;
+    return k_merge(a, b.count, (b.first - a.first) + (b.mean - a.mean), b.squares);
+}
+// Those of the row's vector v that are in the row.
+template <typename R, int N, typename ROW, typename I>
+K_INLINE void k_take(k_spread<R> &to, const R (&x)[N], const ROW &row, I v) {
+    R d[N], count = 0, sum = 0, squares = 0;
+    if (!row.has(v)) return;
+#pragma unroll
+    for (int j = N - 1; j >= 0; j--)
+        if (to.count == 0 && row.holds(v, j)) to.first = x[j] * (R)0.25;
+#pragma unroll
+    for (int j = 0; j < N; j++) {
+        d[j] = row.holds(v, j) ? x[j] * (R)0.25 - to.first : 0;
+        count += row.holds(v, j);
+        sum += d[j];
+    }
+    const R mean = sum / count;
+#pragma unroll
+    for (int j = 0; j < N; j++) {
+        d[j] = row.holds(v, j) ? d[j] - mean : 0;
+        squares += d[j] * d[j];
+    }
+    to = k_merge(to, count, mean - to.mean, squares);
+}
+template <typename R> K_INLINE R k_variance(const k_spread<R> &all) {
+    return all.squares / all.count * 16;
+}
+
 //@ k_sum
 // A sum on its way through the threads of a row.
 template <typename R> struct k_sum {
@@ -459,14 +540,40 @@ template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I> struc
         for (int j = 0; j < VEC; j++) pack.at[j] = !WHOLE && holds(v, j) ? from[j] : other;
         return pack;
     }
-    // The same columns of an array that is one row.
-    template <typename T> __device__ __forceinline__ k_pack<T, VEC> load_row(const T *from, I v) const {
+    // The same of an array that has the row elsewhere, at `from`.
+    template <bool ONCE = false, typename T>
+    __device__ __forceinline__ k_pack<T, VEC> load_row(const T *from, I v, T other = T(0)) const {
         k_pack<T, VEC> pack;
         from += v * VEC - lead;
-        if (WHOLE && has(v)) return k_load<VEC>(from);
+        if (WHOLE && has(v)) return ONCE ? k_load_once<VEC>(from) : k_load<VEC>(from);
 #pragma unroll
-        for (int j = 0; j < VEC; j++) pack.at[j] = !WHOLE && holds(v, j) ? from[j] : T(0);
+        for (int j = 0; j < VEC; j++) pack.at[j] = !WHOLE && holds(v, j) ? from[j] : other;
         return pack;
+    }
+    // … and its elements `step` apart.
+    template <typename T, typename S>
+    __device__ __forceinline__ k_pack<T, VEC> load_each(const T *from, S step, I v, T other = T(0)) const {
+        k_pack<T, VEC> pack;
+#pragma unroll
+        for (int j = 0; j < VEC; j++) pack.at[j] = holds(v, j) ? from[(v * VEC + j - lead) * step] : other;
+        return pack;
+    }
+    // To shared memory, on its way until k_copy_wait.
+    template <typename T>
+    __device__ __forceinline__ void copy(k_pack<T, VEC> *to, const T *from, I v, T other) const {
+        enum { BYTES = k_pack<T, VEC>::BYTES };
+        if (BYTES >= 4 && full(v))
+            k_copy_async<BYTES < 4 ? 4 : BYTES>(to, from + first + v * VEC, true);
+        else
+            *to = load<true>(from, v, other);
+    }
+    template <typename T>
+    __device__ __forceinline__ void copy_row(k_pack<T, VEC> *to, const T *from, I v, T other) const {
+        enum { BYTES = k_pack<T, VEC>::BYTES };
+        if (WHOLE && BYTES >= 4 && has(v))
+            k_copy_async<BYTES < 4 ? 4 : BYTES>(to, from + v * VEC, true);
+        else
+            *to = load_row<true>(from, v, other);
     }
     template <typename T>
     __device__ __forceinline__ void store(T *to, I v, const k_pack<T, VEC> &pack) const {
@@ -476,33 +583,42 @@ template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I> struc
         for (int j = 0; j < VEC; j++)
             if (!WHOLE && holds(v, j)) to[j] = pack.at[j];
     }
+    template <typename T>
+    __device__ __forceinline__ void store_row(T *to, I v, const k_pack<T, VEC> &pack) const {
+        to += v * VEC - lead;
+        if (WHOLE && has(v)) return k_store<VEC>(to, pack);
+#pragma unroll
+        for (int j = 0; j < VEC; j++)
+            if (!WHOLE && holds(v, j)) to[j] = pack.at[j];
+    }
+    template <typename T, typename S>
+    __device__ __forceinline__ void store_each(T *to, S step, I v, const k_pack<T, VEC> &pack) const {
+#pragma unroll
+        for (int j = 0; j < VEC; j++)
+            if (holds(v, j)) to[(v * VEC + j - lead) * step] = pack.at[j];
+    }
     template <typename V> __device__ __forceinline__ V reduce(V mine) const {
         return k_row_reduce<TPR, RPB, CLUSTER>(mine);
     }
 };
 
 //@ k_kept
-// A thread's share of a row, read once and kept, or read again each time: each(visit) calls visit(v, values, i) for its
-// vectors v, the last ones perhaps outside the row; the i-th that is kept in registers. X says how an element is stored
-// and read; `other` stands for what is outside the row.
-template <int KEEP, int ITEMS, typename X, typename ROW> struct k_kept;
+// A thread's share of a row, read once and kept, or read again each time: each(visit) calls visit(v, seen, i) for its
+// vectors v, the last ones perhaps outside the row; the i-th that is kept in registers. FROM says what is read of a
+// vector, `raw`, and what of that is `seen`; and how the block's threads keep raw ones in shared memory, in `slots`.
+template <int KEEP, int ITEMS, typename FROM, typename ROW> struct k_kept;
 
 // In registers, at most ITEMS vectors; what visit writes into them stays.
-template <int ITEMS, typename X, typename ROW> struct k_kept<0, ITEMS, X, ROW> {
+template <int ITEMS, typename FROM, typename ROW> struct k_kept<0, ITEMS, FROM, ROW> {
     const ROW &row;
-    typename X::real at[ITEMS][ROW::VEC];
+    typename FROM::seen at[ITEMS];
 
-    __device__ __forceinline__ k_kept(const typename X::stored *x, const ROW &row,
-                                      typename X::stored other)
-        : row(row) {
-        k_pack<typename X::stored, ROW::VEC> raw[ITEMS];
+    __device__ __forceinline__ k_kept(const ROW &row, const FROM &from) : row(row) {
+        typename FROM::raw raw[ITEMS];
 #pragma unroll
-        for (int i = 0; i < ITEMS; i++)
-            raw[i] = row.template load<true>(x, row.lane + i * ROW::STRIDE, other);
+        for (int i = 0; i < ITEMS; i++) raw[i] = from.template load<true>(row, row.lane + i * ROW::STRIDE);
 #pragma unroll
-        for (int i = 0; i < ITEMS; i++)
-#pragma unroll
-            for (int j = 0; j < ROW::VEC; j++) at[i][j] = X::from(raw[i].at[j]);
+        for (int i = 0; i < ITEMS; i++) FROM::see(at[i], raw[i]);
     }
     template <typename F> __device__ __forceinline__ void each(F visit) {
 #pragma unroll
@@ -510,67 +626,80 @@ template <int ITEMS, typename X, typename ROW> struct k_kept<0, ITEMS, X, ROW> {
     }
 };
 
-// In shared memory, each thread's own vectors THREADS apart.
-template <int ITEMS, typename X, typename ROW> struct k_kept<1, ITEMS, X, ROW> {
-    typedef k_pack<typename X::stored, ROW::VEC> pack;
+// In shared memory.
+template <int ITEMS, typename FROM, typename ROW> struct k_kept<1, ITEMS, FROM, ROW> {
+    typedef typename FROM::template slots<ROW::THREADS> slots;
     const ROW &row;
 
-    static __device__ __forceinline__ pack *slots() {
-        KF_SHARED(pack, all);
-        return all + threadIdx.x;
+    static __device__ __forceinline__ slots *first() {
+        KF_SHARED(slots, all);
+        return all;
     }
-    __device__ __forceinline__ k_kept(const typename X::stored *x, const ROW &row,
-                                      typename X::stored other)
-        : row(row) {
-        pack *slot = slots();
+    __device__ __forceinline__ k_kept(const ROW &row, const FROM &from) : row(row) {
+        slots *slot = first();
 #pragma unroll ITEMS
-        for (int v = row.lane; row.has(v); v += ROW::STRIDE, slot += ROW::THREADS) {
-            if (pack::BYTES >= 4 && row.full(v))
-                k_copy_async<pack::BYTES < 4 ? 4 : pack::BYTES>(slot, x + row.first + v * ROW::VEC, true);
-            else
-                *slot = row.template load<true>(x, v, other);
-        }
+        for (int v = row.lane; row.has(v); v += ROW::STRIDE, slot++) from.copy(*slot, row, v);
         k_copy_commit();
         k_copy_wait<0>();
     }
     template <typename F> __device__ __forceinline__ void each(F visit) {
-        const pack *slot = slots();
+        const slots *slot = first();
 #pragma unroll ITEMS
-        for (int v = row.lane; row.has(v); v += ROW::STRIDE, slot += ROW::THREADS) {
-            const pack raw = *slot;
-            typename X::real values[ROW::VEC];
-#pragma unroll
-            for (int j = 0; j < ROW::VEC; j++) values[j] = X::from(raw.at[j]);
-            visit(v, values, 0);
+        for (int v = row.lane; row.has(v); v += ROW::STRIDE, slot++) {
+            typename FROM::seen seen;
+            FROM::see(seen, FROM::fetch(*slot));
+            visit(v, seen, 0);
         }
     }
 };
 
 // In memory, ITEMS vectors on their way at a time.
-template <int ITEMS, typename X, typename ROW> struct k_kept<2, ITEMS, X, ROW> {
-    typedef k_pack<typename X::stored, ROW::VEC> pack;
+template <int ITEMS, typename FROM, typename ROW> struct k_kept<2, ITEMS, FROM, ROW> {
     const ROW &row;
-    const typename X::stored *const x;
-    const typename X::stored other;
+    const FROM &from;
 
-    __device__ __forceinline__ k_kept(const typename X::stored *x, const ROW &row,
-                                      typename X::stored other)
-        : row(row), x(x), other(other) {
+    __device__ __forceinline__ k_kept(const ROW &row, const FROM &from) : row(row), from(from) {
     }
     template <typename F> __device__ __forceinline__ void each(F visit) {
         for (auto v = row.lane; row.has(v); v += ROW::STRIDE * ITEMS) {
-            pack raw[ITEMS];
+            typename FROM::raw raw[ITEMS];
 #pragma unroll
-            for (int i = 0; i < ITEMS; i++)
-                raw[i] = row.template load<false>(x, v + i * ROW::STRIDE, other);
+            for (int i = 0; i < ITEMS; i++) raw[i] = from.template load<false>(row, v + i * ROW::STRIDE);
 #pragma unroll
             for (int i = 0; i < ITEMS; i++) {
-                typename X::real values[ROW::VEC];
-#pragma unroll
-                for (int j = 0; j < ROW::VEC; j++) values[j] = X::from(raw[i].at[j]);
-                visit(v + i * ROW::STRIDE, values, 0);
+                typename FROM::seen seen;
+                FROM::see(seen, raw[i]);
+                visit(v + i * ROW::STRIDE, seen, 0);
             }
         }
+    }
+};
+
+//@ k_array
+// One array, for k_kept: X says how an element is stored and what it is seen as; `other` stands for what is outside
+// the row.
+template <typename X, typename ROW> struct k_array {
+    typedef typename X::stored stored;
+    typedef k_pack<stored, ROW::VEC> raw;
+    typedef typename X::real seen[ROW::VEC];
+    template <int THREADS> struct slots {
+        raw at[THREADS];
+    };
+    const stored *const x;
+    const stored other;
+
+    template <bool ONCE, typename I> __device__ __forceinline__ raw load(const ROW &row, I v) const {
+        return row.template load<ONCE>(x, v, other);
+    }
+    template <int N> __device__ __forceinline__ void copy(slots<N> &to, const ROW &row, int v) const {
+        row.copy(&to.at[threadIdx.x], x, v, other);
+    }
+    template <int N> static __device__ __forceinline__ raw fetch(const slots<N> &from) {
+        return from.at[threadIdx.x];
+    }
+    static __device__ __forceinline__ void see(seen &x, const raw &pack) {
+#pragma unroll
+        for (int j = 0; j < ROW::VEC; j++) x[j] = X::from(pack.at[j]);
     }
 };
 
@@ -590,3 +719,155 @@ template <bool EARLY, int ITEMS, typename T, typename ROW> struct k_columns {
         return EARLY ? at[i] : row.load_row(from, v);
     }
 };
+
+//@ k_plus k_times
+// Whole numbers wrap.
+template <typename R> K_INLINE R k_plus(R a, R b) {
+    return a + b;
+}
+template <typename R> K_INLINE R k_times(R a, R b) {
+    return a * b;
+}
+K_INLINE long long k_plus(long long a, long long b) {
+    return (long long)((unsigned long long)a + (unsigned long long)b);
+}
+K_INLINE long long k_times(long long a, long long b) {
+    return (long long)((unsigned long long)a * (unsigned long long)b);
+}
+
+//@ k_total
+// Reductions on their way, k_total to k_moments: k_take takes elements, k_join what others took.
+template <typename R> struct k_total {
+    R x;
+};
+template <typename R> K_INLINE k_total<R> k_join(k_total<R> a, k_total<R> b) {
+    return {k_plus(a.x, b.x)};
+}
+template <typename R, int N> K_INLINE void k_take(k_total<R> &to, const R (&x)[N]) {
+    R sum = x[0];
+#pragma unroll
+    for (int j = 1; j < N; j++) sum = k_plus(sum, x[j]);
+    to.x = k_plus(to.x, sum);
+}
+
+//@ k_product
+template <typename R> struct k_product {
+    R x;
+};
+template <typename R> K_INLINE k_product<R> k_join(k_product<R> a, k_product<R> b) {
+    return {k_times(a.x, b.x)};
+}
+template <typename R, int N> K_INLINE void k_take(k_product<R> &to, const R (&x)[N]) {
+#pragma unroll
+    for (int j = 0; j < N; j++) to.x = k_times(to.x, x[j]);
+}
+
+//@ k_largest
+template <typename R> struct k_largest {
+    R x;
+};
+template <typename R> K_INLINE k_largest<R> k_join(k_largest<R> a, k_largest<R> b) {
+    return {k_max(a.x, b.x)};
+}
+template <typename R, int N> K_INLINE void k_take(k_largest<R> &to, const R (&x)[N]) {
+#pragma unroll
+    for (int j = 0; j < N; j++) to = k_join(to, k_largest<R>{x[j]});
+}
+
+//@ k_smallest
+template <typename R> struct k_smallest {
+    R x;
+};
+template <typename R> K_INLINE k_smallest<R> k_join(k_smallest<R> a, k_smallest<R> b) {
+    return {k_min(a.x, b.x)};
+}
+template <typename R, int N> K_INLINE void k_take(k_smallest<R> &to, const R (&x)[N]) {
+#pragma unroll
+    for (int j = 0; j < N; j++) to = k_join(to, k_smallest<R>{x[j]});
+}
+
+//@ k_moments
+// The mean of `count` elements, counted from one of them so that a large mean takes no digits, and the sum of squared
+// distances from it (Chan, Golub, LeVeque: "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances").
+template <typename R> struct k_moments {
+    R count, first, mean, squares;
+};
+// `apart`: from a's mean to that of `count` others.
+template <typename R> K_INLINE k_moments<R> k_merge(const k_moments<R> &a, R count, R apart, R squares) {
+    const R all = a.count + count, weight = count / all;
+    return {all, a.first, a.mean + apart * weight, a.squares + squares + apart * apart * (a.count * weight)};
+}
+template <typename R> K_INLINE k_moments<R> k_join(const k_moments<R> &a, const k_moments<R> &b) {
+    if (a.count == 0) return b;
+    if (b.count == 0) return a;
+    return k_merge(a, b.count, (b.first - a.first) + (b.mean - a.mean), b.squares);
+}
+template <typename R, int N> K_INLINE void k_take(k_moments<R> &to, const R (&x)[N]) {
+    R d[N], sum = 0, squares = 0;
+    if (to.count == 0) to.first = x[0];
+#pragma unroll
+    for (int j = 0; j < N; j++) sum += d[j] = x[j] - to.first;
+    const R mean = sum / N;
+#pragma unroll
+    for (int j = 0; j < N; j++) squares += (d[j] - mean) * (d[j] - mean);
+    if (to.count == 0)
+        to = {N, x[0], mean, squares};
+    else
+        to = k_merge(to, (R)N, mean - to.mean, squares);
+}
+
+//@ k_column_reduce
+// What k_join makes of the values of threads ACROSS apart in a block of ACROSS x DOWN, powers of two: the first
+// ACROSS threads have it. All threads of the block call it.
+template <int ACROSS, int DOWN, typename V> K_INLINE V k_column_reduce(V mine) {
+    if constexpr (DOWN > 1) {
+        KF_SHARED(V, slots);
+        const int line = threadIdx.x / ACROSS, column = threadIdx.x % ACROSS;
+        for (int half = DOWN / 2; half > 0; half /= 2) {
+            if (line >= half && line < 2 * half) slots[(line - half) * ACROSS + column] = mine;
+            __syncthreads();
+            if (line < half) mine = k_join(mine, slots[line * ACROSS + column]);
+            __syncthreads();
+        }
+    }
+    return mine;
+}
+
+//@ k_lead
+// Elements before the first vector of N that may be read at once.
+template <int N, typename T> K_INLINE int k_lead(const T *from) {
+    const int past = (int)((unsigned long long)from % k_pack<T, N>::PIECE / sizeof(T));
+    return past ? k_pack<T, N>::PIECE / (int)sizeof(T) - past : 0;
+}
+
+//@ k_aligned
+template <int N, typename T> K_INLINE bool k_aligned(const T *from) {
+    return (unsigned long long)from % k_pack<T, N>::PIECE == 0;
+}
+
+//@ k_place
+// Where vector v begins, behind `lead` elements; of single elements, those that vectors leave: `lead` before `gap`
+// others, and what is behind.
+template <int N> K_INLINE k_index k_place(k_index v, k_index lead, k_index gap) {
+    return N > 1 ? lead + v * N : v + (v >= lead ? gap : 0);
+}
+
+//@ k_load_some
+// The first `count` of N elements, all of them at once if WIDE.
+template <bool WIDE, int N, typename T, typename I> K_INLINE k_pack<T, N> k_load_some(const T *from, I count) {
+    if constexpr (WIDE) return k_load_once<N>(from);
+    k_pack<T, N> pack;
+#pragma unroll
+    for (int j = 0; j < N; j++) pack.at[j] = j < count ? from[j] : T(0);
+    return pack;
+}
+
+//@ k_load_each
+// N elements, `step` apart.
+template <int N, typename T, typename I> K_INLINE k_pack<T, N> k_load_each(const T *from, I step) {
+    k_pack<T, N> pack;
+    if (step == 1 && k_aligned<N>(from)) return k_load<N>(from);
+#pragma unroll
+    for (int j = 0; j < N; j++) pack.at[j] = from[j * step];
+    return pack;
+}

@@ -84,7 +84,8 @@ K_INLINE k_pack<T_y, N> gained(const ACC (&x)[N], ACC factor, const k_pack<T_g, 
 
 template <int KEEP, typename ROW, typename GAIN>
 K_INLINE void rmsnorm_row(const ROW &row, const T_x *x, const GAIN &gain, T_y *y, const ACC share, const ACC eps) {
-    k_kept<KEEP, __ITEMS__, X, ROW> kept(x, row, KF_TO_x((ACC)0));
+    const k_array<X, ROW> array = {x, KF_TO_x((ACC)0)};
+    k_kept<KEEP, __ITEMS__, k_array<X, ROW>, ROW> kept(row, array);
     if (ROW::BLOCKS > 1) k_cluster_wait();
     k_sum<ACC> squares = {0};
     kept.each([&](auto, auto &x, int) {

@@ -103,7 +103,8 @@ template <int N> K_INLINE k_pack<T_y, N> scale(const ACC (&x)[N], ACC factor) {
 
 template <int KEEP, typename ROW>
 K_INLINE void softmax_row(const ROW &row, const T_x *x, T_y *y) {
-    k_kept<KEEP, __ITEMS__, X, ROW> kept(x, row, KF_TO_x(-K_INF));
+    const k_array<X, ROW> array = {x, KF_TO_x(-K_INF)};
+    k_kept<KEEP, __ITEMS__, k_array<X, ROW>, ROW> kept(row, array);
     if (ROW::BLOCKS > 1) k_cluster_wait();
     if constexpr (KEEP == 0) {
         Largest largest = {-K_INF};

@@ -1,11 +1,28 @@
 # tests/bench/bench.py without torch: kfuse by the command line and by libkfuse, every op beside the oracle.
 command -v python3 >/dev/null || skip "no python3"
 bench() { run python3 "$SOURCE/tests/bench/bench.py" --check --types f32 --effort quick --trials 2 --budget 1 "$@"; }
-bench --out rows.json
+bench --groups rows,matmul,elementwise --out rows.json
 expect_status 0
 for op in softmax layernorm rmsnorm matmul gelu bias_gelu; do expect_out "$op "; done
 for group in rows matmul elementwise; do expect_out "$group: best/kfuse"; done
 [ "$(grep -c best_ratio rows.json)" = 6 ] || fail "not a row a cell in rows.json"
+
+# Programs: several outputs, updates in place, an input of another type, a mask.
+bench --groups programs --ops adamw,rotary,dequantise --out programs.json
+expect_status 0
+for program in adamw rotary dequantise; do expect_out "$program "; done
+run python3 "$SOURCE/tests/bench/bench.py" --table programs.json
+expect_status 0
+expect_out '| op | shape | type |'
+expect_out '| adamw | 5 | f32 |'
+expect_out 'programs: eager/kfuse'
+# Every program has a rival.
+run env PYTHONPATH="$SOURCE/tests/bench" python3 -c 'from unittest.mock import MagicMock as torch; import cells, rivals
+assert rivals.programs(torch()).keys() == cells.PROGRAMS.keys(), rivals.programs(torch()).keys() ^ cells.PROGRAMS.keys()'
+expect_status 0
+run python3 "$SOURCE/tests/bench/bench.py" --check --ops gleu
+expect_status 2
+expect_err "--ops has no 'gleu'"
 
 # A cell that fails is told, and is the exit status.
 bench --groups matmul --point NONSENSE=1

@@ -15,6 +15,16 @@ done
 run "$KFUSE" dump --ir "$expression" $words
 expect_out 'input bf16[64x128] x'
 expect_out 'input bf16[128] b'
+# --math fast says what it did, and shows it; the kernels compute that.
+run "$KFUSE" dump --ir 'x/3 + x*y' --shape 4 --math fast
+expect_out 'div f32[4]'
+expect_out 'fast: 1 product contracted to fma, 1 division turned into a multiplication'
+expect_out 'fma f32[4]'
+run "$KFUSE" dump --cuda 'x/3 + x*y' --shape 4 --math fast
+expect_out 'fmaf('
+run "$KFUSE" dump --ir 'x - y' --shape 4 --math fast
+expect_out 'fast: nothing in this program to change'
+
 run "$KFUSE" dump --cuda 'relu(x+res)' --shape 64x64 --point VEC=2,BLOCK=128
 expect_status 0
 expect_out '#define __VEC__ 2'

@@ -47,6 +47,14 @@ for k in 3 5; do
 done
 expect_out 'answered from the store'
 
+# What --math fast did; templates are found under it as under the default.
+tuned 'x * y / 3 + y / 5' --shape 16 --math fast
+expect_out 'math       fast: 1 product contracted to fma, 2 divisions turned into multiplications'
+tuned 'x * y / 3 + y / 5' --shape 16 --math fast --json
+expect_json math_done '["1 product contracted to fma","2 divisions turned into multiplications"]'
+tuned 'layernorm(x, g, b)' --shape 16x64 --shape g=64 --shape b=64 --math fast
+expect_out 'layernorm:'
+
 # Distinct binaries are counted among what was tried; a roof is not slower than what is measured under it.
 run "$KFUSE" 'x + y' --shape 4 --device "$device" --effort quick --trials 1 --json --quiet
 [ "$(json distinct)" -le "$(json candidates)" ] || fail "$(json distinct) distinct of $(json candidates)"

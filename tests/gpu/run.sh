@@ -2,7 +2,7 @@
 # What needs a GPU, in one go, from a finished build: tests/gpu/run.sh [parts…] [> log]
 #   tests      the unit programs that look for a GPU, and the command line's tests
 #   sanitize   compute-sanitizer memcheck over those that inject no faults
-#   programs   three expressions in f32 and bf16: time, roof, speed-up
+#   programs   three expressions in f32 and bf16: time, roof, speed-up; examples/programs/ beside NumPy
 #   templates  100 legal points of every hand-written kernel and type, through the whole gate
 #   examples   each of examples/, at its full size, in a fresh store
 #   bench      beside cuBLAS, torch eager and torch.compile: tests/bench/bench.py, rows into $OUT/bench.json
@@ -51,6 +51,7 @@ if part programs; then
         "$KFUSE" 'gelu(x+b)+res' --shape 4096x4096 --shape b=4096 --dtype $dtype --quiet
         "$KFUSE" 'tanh(x*res+b)*sigmoid(x)+0.5*res' --shape 4096x4096 --shape b=4096 --dtype $dtype --quiet
     done
+    check python3 tests/programs/check.py kernel --device cuda
 fi
 
 # template FILE DTYPE: candidates may need too much of the device, not fail otherwise.

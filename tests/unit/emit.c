@@ -1,6 +1,7 @@
 /* What the emitters write, on every device present: compiled by the device, run at every kind of
  * shape, at aligned and misaligned addresses, and at many points; compared with an evaluation of
- * the Ir element by element, and bit for bit between points. Guards around every array must
+ * the Ir element by element, and bit for bit between points; where something gathers, with the
+ * oracle's intervals, and bit for bit between numbers of threads. Guards around every array must
  * stay. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "compiler/eval.h"
 #include "reference.h"
 #include "tuner/problem.h"
 
@@ -182,6 +184,30 @@ static void check_values(const Subject *s, uint32_t output, const uint8_t *array
     }
 }
 
+/* Sums may be taken in any order. */
+static void check_gathered(const Subject *s, uint32_t output, const uint8_t *array) {
+    const IrOutput *out = output_of(s, output);
+    int64_t count = type_count(&out->type), bytes = dtype_info(out->type.dtype)->bytes;
+    const void **inputs = arena_array(s->arena, const void *, s->ir->inputs.count + 1);
+    uint8_t *dense = arena_alloc(s->arena, (size_t)(count * bytes));
+    Check check = check_none();
+    for (uint32_t i = 0; i < s->ir->inputs.count; i++)
+        inputs[i] = s->buffers[i].memory + s->buffers[i].zero;
+    for (int64_t i = 0; i < count; i++)
+        memcpy(dense + i * bytes, array + offset_of(&out->type, out->strides, i) * bytes,
+               (size_t)bytes);
+    Eval *eval = eval_open(s->ir, inputs, s->target->device->accuracy, NULL);
+    for (int64_t i = 0; i < count; i += EVAL_BLOCK) {
+        int64_t some = count - i < EVAL_BLOCK ? count - i : EVAL_BLOCK;
+        check_block(eval_range(eval, 0, output, i, some), dense + i * bytes, i, &check);
+    }
+    eval_close(eval);
+    if (check.wrong == 0) return;
+    Scalar got = dtype_load(out->type.dtype, dense + check.first_wrong * bytes);
+    fail_msg("%s: %s[%lld] is %.9g (%lld)", s->text, out->name, (long long)check.first_wrong,
+             got.real, (long long)got.whole);
+}
+
 /* Bytes that the output does not own stay as they were. */
 static void check_around(const Subject *s, uint32_t output, uint8_t *memory) {
     const IrOutput *out = output_of(s, output);
@@ -221,13 +247,23 @@ static void check_output(Subject *s, uint32_t output) {
     }
     s->first[output] = arena_alloc(s->arena, buffer->size);
     memcpy(s->first[output], memory, buffer->size);
-    check_values(s, output, memory + buffer->zero);
+    if (s->plan->reduced)
+        check_gathered(s, output, memory + buffer->zero);
+    else
+        check_values(s, output, memory + buffer->zero);
     check_around(s, output, memory);
 }
 
 /* --- running */
 
-static void launch(Subject *s, const Template *template, const Point *point, Module *module) {
+/* The next launch may give other bits. */
+static void forget(Subject *s) {
+    for (uint32_t i = 0; i < s->ir->outputs.count; i++) s->first[i] = NULL;
+}
+
+/* With `parts` threads instead of the point's, where that is not 0. */
+static void launch(Subject *s, const Template *template, const Point *point, Module *module,
+                   int64_t parts) {
     const Device *device = s->target->device;
     uint32_t count = s->ir->inputs.count + s->ir->outputs.count;
     Address *addresses = arena_array(s->arena, Address, count);
@@ -237,6 +273,7 @@ static void launch(Subject *s, const Template *template, const Point *point, Mod
     if (!tune_run(s->arena, template, plan_bound(s->arena, s->plan), point, &s->target->identity,
                   &run, &reason))
         fail_msg("%s: %s", s->text, reason);
+    if (parts) run.launches.data[0].block[0] = parts;
     for (uint32_t i = 0; i < count; i++) {
         const Buffer *buffer = &s->buffers[i];
         if (!device->upload(s->target->state, buffer->address, buffer->memory, buffer->size, &why))
@@ -284,6 +321,25 @@ static uint32_t choose_points(const Target *target, Arena *arena, const Template
     return count;
 }
 
+/* Also where there is nothing to reduce, but results of that. */
+static bool is_launched(const Subject *s) {
+    int64_t results = s->plan->reduced ? 0 : s->plan->count;
+    for (uint32_t i = 0; i < s->ir->outputs.count; i++)
+        results += type_count(&output_of(s, i)->type);
+    return results > 0;
+}
+
+/* What gathers has other bits at another point, but not with other threads. */
+static void launch_all(Subject *s, const Template *template, const Point *points, uint32_t count,
+                       Module *module) {
+    bool threads = strcmp(s->target->device->language, "c") == 0;
+    for (uint32_t k = 0; is_launched(s) && k < count; k++) {
+        if (s->plan->reduced) forget(s);
+        launch(s, template, &points[k], module, 0);
+        if (s->plan->reduced && threads) launch(s, template, &points[k], module, 5);
+    }
+}
+
 enum { POINTS = 7 };
 
 static void check_on(const Target *target, const char *text, uint32_t wanted,
@@ -298,8 +354,7 @@ static void check_on(const Target *target, const char *text, uint32_t wanted,
     for (uint32_t i = 0; shapes[i]; i++)
         for (int64_t skew = 0; skew < 2; skew++) {
             Subject s = subject_new(target, text, shapes[i], model, skew);
-            for (uint32_t k = 0; s.plan->count > 0 && k < count; k++)
-                launch(&s, template, &points[k], module);
+            launch_all(&s, template, points, count, module);
             subject_close(&s);
         }
     target->device->unload(target->state, module);
@@ -393,8 +448,7 @@ static void casts(void **state) {
 static bool is_elementwise(const char *text) {
     Arena *arena = arena_open();
     Program p = program_make(arena, text, "5");
-    Groups groups = fuse(arena, p.ir);
-    bool result = groups.list.data[0].kind == GROUP_ELEMENTWISE;
+    bool result = p.group.kind == GROUP_ELEMENTWISE;
     arena_close(arena);
     return result;
 }
@@ -432,6 +486,91 @@ static void scalars(void **state) {
     CHECK("float + threadIdx * kf_n", "100", "3");
 }
 
+/* --- rows */
+
+/* As CHECK, where the kernel is written for rows. */
+static void check_rows(const char *text, const char *const *shapes) {
+    for (uint32_t i = 0; i < target_count; i++)
+        if (strcmp(targets[i].device->language, "c") == 0)
+            check_on(&targets[i], text, POINTS, shapes);
+}
+#define ROWS(text, ...) check_rows(text, (const char *const[]){__VA_ARGS__, NULL})
+/* Short and odd rows, none, empty ones, rows longer than a piece, more than fit a cache. */
+#define SHAPES                                                                            \
+    "33x127", "0x7", "7x0", "1x1", "5x1", "1x2", "3x15", "3x16", "3x17", "9x64", "70x65", \
+        "3x1000", "2x16385", "1x70001"
+
+static void row_values(void **state) {
+    (void)state;
+    ROWS("softmax(x)", SHAPES);
+    ROWS("x - max(x) - log(sum(exp(x - max(x))))", SHAPES);
+    ROWS("log(sum(exp(x - max(x)))) + max(x)", SHAPES);
+    ROWS("x / sqrt(sum(x * x) + 1e-12)", SHAPES);
+    ROWS("(x - mean(x)) / sqrt(var(x) + 1e-5)", SHAPES);
+    ROWS("param eps = 1e-5; x * rsqrt(mean(x * x) + eps)", SHAPES);
+    ROWS("tanh(x) - mean(tanh(x)) + var(tanh(x))", SHAPES);
+    ROWS("var(x - max(x)) * var(x)", SHAPES);
+    ROWS("a = softmax(x); b = softmax(a * 2); b", SHAPES);
+}
+
+static void row_results(void **state) {
+    (void)state;
+    ROWS("a = max(x); b = min(x); c = sum(x); d = prod(x); e = mean(x); f = var(x);"
+         "return a, b, c, d, e, f",
+         SHAPES);
+    ROWS("s = max(abs(x)) / 127; q = i8(x / s); return q, s", SHAPES);
+    ROWS("m = mean(x); v = var(x); y = (x - m) * rsqrt(v + 1e-5); return y, m, v", SHAPES);
+    ROWS("m = max(x); l = log(sum(exp(x - m))); return l, m, x - m - l", SHAPES);
+}
+
+static void row_layouts(void **state) {
+    (void)state;
+    ROWS("layernorm(x, g, b)", "x=33x127 g=127 b=127", "x=3x1000 g=1000 b=1000", "x=5x1 g=1 b=1");
+    ROWS("h = x + res; y = layernorm(h, g, b); return y, h", "x=33x64 res=33x64 g=64 b=64",
+         "x=2x9000 res=2x9000 g=9000 b=9000");
+    ROWS("softmax(x * s + mask)", "x=3x4x33 s=3x1x1 mask=4x33", "x=2x3x100 s=2x1x1 mask=3x100");
+    ROWS("softmax(x.T)", "x=33x20", "x=1000x3", "x=1x7");
+    ROWS("sum(x + y.T)", "x=10x12 y=12x10", "x=33x5 y=5x33");
+    ROWS("a = x - mean(x); b = sum(y); return a, b", "x=10x10@128,1 y=10x10",
+         "x=3x33@128,1 y=3x33");
+    ROWS("max(x - y)", "x=30x20@-20,-1 y=30x20", "x=5x7@-7,-1 y=5x7");
+    ROWS("sum(x * g)", "x=64x2 g=64x2@0,0", "x=3x5 g=3x5@0,0");
+    ROWS("y = x * 2; s = sum(x); return y, s", "x=5x1 @2,0", "x=3x1 @3,0");
+    ROWS("y = x * 2; s = sum(x); return y, s", "x=5x1@1,0 @1,0", "x=3x1@1,0 @1,0");
+    ROWS("y = x * 2; s = sum(x); return y, s", "x=5x1@1,0", "x=3x1@1,0");
+    ROWS("s = sum(x); y = x * 2; return s, y", "x=5x1 @3,0", "x=3x1 @3,0");
+    ROWS("s = sum(x); y = x * 2; return s, y", "x=5x7 @3,0", "x=3x1 @3,0");
+    ROWS("sum(x)", "x=8", "x=0", "x=1", "x=70001");
+    ROWS("softmax(x)", "x=6x30 @64,1", "x=3x5 @9,1");
+    ROWS("softmax(x)", "x=6x30 @1,6", "x=3x5 @1,3");
+    ROWS("m = mean(y); x = x - m * softmax(y); return x, m", "x=33x127 y=33x127", "x=3x16 y=3x16",
+         "x=2x17000 y=2x17000");
+    ROWS("s = s + sum(x); y = x - max(x); return y, s", "x=33x127 s=33x1", "x=3x16 s=3x1");
+}
+
+static void row_types(void **state) {
+    static const char *const names[] = {"f64", "f32", "f16", "bf16", "bool",
+                                        "u8",  "i8",  "i32", "i64"};
+    char shapes[3][64];
+    (void)state;
+    for (uint32_t i = 0; i < 9; i++) {
+        snprintf(shapes[0], sizeof shapes[0], "x=17x257:%s", names[i]);
+        snprintf(shapes[1], sizeof shapes[1], "x=3x0:%s", names[i]);
+        snprintf(shapes[2], sizeof shapes[2], "x=2x20000:%s", names[i]);
+        ROWS("a = max(x); b = min(x); c = sum(x); d = mean(x); e = var(x); return a, b, c, d, e",
+             shapes[0], shapes[1], shapes[2]);
+        ROWS("prod(x)", shapes[0], shapes[1], shapes[2]);
+        ROWS("y = softmax(f32(x) * 0.25); z = x - max(x); return y, z", shapes[0], shapes[2]);
+    }
+    ROWS("softmax(x)", "x=17x257:f64", "x=3x0:f64", "x=2x17001:f64");
+    ROWS("(x - mean(x)) / sqrt(var(x) + 1e-5)", "x=17x257:f64", "x=2x17001:f64");
+    ROWS("softmax(x)", "x=17x257:bf16", "x=2x70001:bf16");
+    ROWS("layernorm(x, g, b)", "x=17x257:f16 g=257:f16 b=257:f16",
+         "x=2x17001:f16 g=17001:f16 b=17001:f16");
+    ROWS("sum(x * f32(y)) + f32(k)", "x=17x257:bf16 y=17x257:i64 k=17x1:u8");
+    ROWS("x > mean(x) ? x : max(x)", "x=17x257", "x=1x3");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dense),
@@ -445,6 +584,10 @@ int main(void) {
         cmocka_unit_test(functions),
         cmocka_unit_test(in_place),
         cmocka_unit_test(scalars),
+        cmocka_unit_test(row_values),
+        cmocka_unit_test(row_results),
+        cmocka_unit_test(row_layouts),
+        cmocka_unit_test(row_types),
     };
     return cmocka_run_group_tests(tests, open_targets, close_targets);
 }

@@ -77,7 +77,7 @@ static void check(const char *text, const char *inputs, uint64_t points) {
 /* What sums rows is written by hand. */
 static bool is_elementwise(Arena *arena, const char *text) {
     Program p = program_make(arena, text, "4096");
-    return p.groups.list.data[0].kind == GROUP_ELEMENTWISE;
+    return p.group.kind == GROUP_ELEMENTWISE;
 }
 
 static void functions(void **state) {

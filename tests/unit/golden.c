@@ -1,5 +1,6 @@
 /* Golden files: tests/golden/NAME.kf with siblings, one per stage that it is meant for; NAME.err
- * holds what is said where the text is refused. A stage is a line of `stages`. `golden --update`
+ * holds what is said where the text is refused, NAME.c what the CPU compiles, without the prelude,
+ * for the inputs that the first line says ("# x=64x32 b=32"). A stage is a line of `stages`. `golden --update`
  * rewrites the siblings there are, and gives a NAME.kf without one an .ast or an .err. */
 #include <dirent.h>
 #include <setjmp.h>
@@ -13,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "grammar/parse.h"
+#include "planned.h"
 
 #define FOLDER TEST_SOURCE "/tests/golden"
 
@@ -34,12 +35,29 @@ static void print_errors(Arena *arena, const Source *source, Diags *diags, Text 
     if (!parse_program(arena, source, diags)) diags_print(out, diags);
 }
 
+/* Behind the helpers. */
+static const char *code_of(const Template *template) {
+    const char *code = strstr(template->source->text, "\ntypedef struct Row {");
+    if (!code) code = strstr(template->source->text, "\n/* K_LANES elements");
+    assert_non_null(code);
+    return code + 1;
+}
+
+static void print_c(Arena *arena, const Source *source, Diags *diags, Text *out) {
+    const char *text = source->text, *end = strchr(text, '\n');
+    (void)diags;
+    assert_true(text[0] == '#' && end);
+    Program p = program_make(arena, text, arena_copy(arena, text + 2, (size_t)(end - text - 2)));
+    text_add(out, code_of(emit(arena, "c", program_plan(&p))));
+}
+
 static const struct Stage {
     const char *extension;
     void (*print)(Arena *arena, const Source *source, Diags *diags, Text *out);
 } stages[] = {
     {"ast", print_ast},
     {"err", print_errors},
+    {"c", print_c},
 };
 enum { STAGES = sizeof stages / sizeof *stages };
 

@@ -70,6 +70,20 @@ static void test_definitions(void **state) {
             assert_null(comment);
     }
     arena_close(arena);
+    expect_print(parse_definitions, "derivative  f(x,a) wrt a=x # by a",
+                 "derivative f(x, a) wrt a = x\n");
+    expect_print(parse_definitions, "derivative f(x)=1; derivative(x) = x",
+                 "derivative f(x) = 1\nderivative(x) = x\n");
+    expect_print(parse_program, "derivative = wrt * 2; derivative(wrt) + derivative",
+                 "derivative = wrt * 2\nderivative(wrt) + derivative\n");
+    expect_error(parse_definitions, "derivative f(x) by x = 1", "'wrt' names the parameter");
+    expect_error(parse_definitions, "derivative f(x=1) = 1",
+                 "a derivative's parameters have no defaults");
+    expect_error(parse_definitions, "derivative f(x, x) = 1", "two parameters are called 'x'");
+    expect_error(parse_definitions, "derivative f(x) wrt = 1", "unexpected '=', expected a name");
+    expect_error(parse_definitions, "derivative f = 1", "unexpected '=', expected '('");
+    expect_error(parse_program, "derivative f(x) = 1",
+                 "a derivative stands in a file of functions");
     expect_error(parse_definitions, "relu(x) = x\ny = relu(x)", "only definitions may stand here");
     expect_error(parse_definitions, "relu(x)", "only definitions may stand here");
 }

@@ -79,6 +79,8 @@ static Interval any_interval(uint64_t *state) {
         b = step(a, (int)(next(state) % 5));
     else if (kind < 5)
         b = any_number(state);
+    else if (kind == 5)
+        a = -KF_HUGE, b = KF_HUGE;
     if (next(state) % 20 == 0) return interval_nan();
     if (!ends_in_order(a, b)) return interval_make(b, (KfReal)b, a, next(state) % 8 == 0);
     return interval_make(a, (KfReal)a, b, next(state) % 8 == 0);

@@ -135,21 +135,6 @@ static void names_stand_for_sizes_and_buffers(void **state) {
     close_case(&c);
 }
 
-/* Of a program's inputs, only those that the kernel's own outputs read. */
-static void inputs_of_other_outputs_are_not_counted(void **state) {
-    (void)state;
-    Case c = find("a = relu(z); y = softmax(x)", "z=3 x=4x8");
-    Groups groups = fuse(c.arena, c.ir);
-    assert_int_equal(groups.list.count, 2);
-    const Ir *part = fuse_part(c.arena, c.ir, &groups.list.data[1]);
-    Kernels kernels = kernels_find(c.arena, c.library, part);
-    assert_int_equal(kernels.list.count, 1);
-    const Bound *bound = kernel_bound(c.arena, &kernels.list.data[0], part);
-    assert_int_equal(tensor_of(bound, "x")->buffer, 1);
-    assert_int_equal(tensor_of(bound, "y")->buffer, 2);
-    close_case(&c);
-}
-
 /* A prologue is made for the types. */
 static void texts_are_made_for_the_types(void **state) {
     (void)state;
@@ -170,7 +155,6 @@ int main(void) {
         cmocka_unit_test(programs_find_their_templates),
         cmocka_unit_test(elementwise_programs_have_a_generated_kernel_too),
         cmocka_unit_test(names_stand_for_sizes_and_buffers),
-        cmocka_unit_test(inputs_of_other_outputs_are_not_counted),
         cmocka_unit_test(texts_are_made_for_the_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -135,9 +135,8 @@ static void launch(const Trial *t, const OpKernel *k) {
     Why why = {""};
     Run run = {0};
     const char *reason = "";
-    Groups groups = fuse(t->arena, k->ir);
-    assert_int_equal(groups.list.count, 1);
-    const Plan *p = plan(t->arena, k->ir, &groups.list.data[0]);
+    Group group = group_find(k->ir);
+    const Plan *p = plan(t->arena, k->ir, &group);
     const Template *template = emit(t->arena, t->device->language, p);
     Point point = space_fallback(&template->space);
     template_instantiate(&source, template, &point,

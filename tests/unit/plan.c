@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "compiler/gate.h"
+#include "compiler/rows.h"
 #include "planned.h"
 
 static Plan *make(Arena *arena, const char *text, const char *inputs) {
@@ -36,6 +37,42 @@ static void axes_collapse(void **state) {
     expect("x + c", "x=4x5 c=1", "rank1 i32 in0:f32:dense in1:f32:scalar:0 out0:f32:dense");
     expect("x + m", "x=4x5x6 m=4x1x6", "rank3 i32 in0:f32:dense in1:f32:rows:*01 out0:f32:dense");
     expect("x + s", "x=64x1x8 s=64x1x1", "rank2 i32 in0:f32:dense in1:f32:splat:*0 out0:f32:dense");
+}
+
+/* Kept and reduced axes do not mix; there is one of each. */
+static void reductions_keep_their_axes(void **state) {
+    (void)state;
+    expect("x / sum(x)", "4x5x6", "rank2 i32 reduced2 in0:f32:dense out0:f32:dense");
+    expect("sum(x)", "4x5x6", "rank2 i32 reduced2 in0:f32:dense out0:f32:splat:*0");
+    expect("sum(x)", "6", "rank2 i32 reduced2 in0:f32:dense out0:f32:scalar:00");
+    expect("sum(x, axis=all)", "4x5x6", "rank2 i32 reduced2 in0:f32:dense out0:f32:scalar:00");
+    expect("sum(x*b, axis=all)", "x=4x5 b=5",
+           "rank3 i32 reduced6 in0:f32:dense in1:f32:rows:001 out0:f32:scalar:000");
+    expect("sum(x, axis=0)", "4x5x6", "rank3 i32 reduced2 in0:f32:dense out0:f32:rows:001");
+    expect("sum(x, axis=1)", "4x5x6", "rank3 i32 reduced2 in0:f32:dense out0:f32:rows:*01");
+    expect("x * rsqrt(mean(x*x)) * g + s", "x=4x5x6 g=6 s=5x1",
+           "rank3 i32 reduced4 in0:f32:dense in1:f32:rows:001 in2:f32:splat:0*0 out0:f32:dense");
+    expect("s = max(x); return x - s, s", "4x6",
+           "rank2 i32 reduced2 in0:f32:dense out0:f32:dense out1:f32:splat:*0");
+}
+
+static void passes(const char *text, const char *inputs, uint32_t count, bool stores) {
+    Arena *arena = arena_open();
+    const Rows *rows = rows_find(arena, make(arena, text, inputs));
+    assert_int_equal(rows->passes, count);
+    assert_int_equal(rows->stores, stores);
+    arena_close(arena);
+}
+
+static void reductions_run_in_passes(void **state) {
+    (void)state;
+    passes("sum(x)", "4x6", 1, false);
+    passes("max(x) - min(x)", "4x6", 1, false);
+    passes("x - mean(x)", "4x6", 2, true);
+    passes("softmax(x)", "4x6", 3, true);
+    passes("sum(exp(x - max(x)))", "4x6", 2, false);
+    passes("m = mean(x); return x + 0*m, m", "4x6", 2, true);
+    passes("layernorm(softmax(x), g, b)", "x=4x6 g=6 b=6", 4, true);
 }
 
 static void strides_decide(void **state) {
@@ -193,6 +230,8 @@ static void every_edge_fits(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(axes_collapse),
+        cmocka_unit_test(reductions_keep_their_axes),
+        cmocka_unit_test(reductions_run_in_passes),
         cmocka_unit_test(strides_decide),
         cmocka_unit_test(index_width),
         cmocka_unit_test(sizes_are_bound),

@@ -18,7 +18,7 @@ typedef struct Program {
     Registry *registry;
     LowerOptions options;
     Ir *ir; /* simplified, calls inlined */
-    Groups groups;
+    Group group;
 } Program;
 
 static inline void program_strides(const char *text, uint32_t rank, int64_t strides[RANK_MAX]) {
@@ -73,12 +73,12 @@ static inline Program program_make(Arena *arena, const char *text, const char *i
     if (!ir) program_fail(&diags, text);
     if (output) program_strides(output, ir->outputs.data[0].type.rank, ir->outputs.data[0].strides);
     p.ir = simplify(arena, ir, true);
-    p.groups = fuse(arena, p.ir);
+    p.group = group_find(p.ir);
     return p;
 }
 
 static inline Plan *program_plan(const Program *p) {
-    return plan(p->arena, p->ir, &p->groups.list.data[0]);
+    return plan(p->arena, p->ir, &p->group);
 }
 
 #endif

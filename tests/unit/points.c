@@ -130,8 +130,8 @@ static void check_program(const Device *device, DeviceState *state, const Device
                           const char *text, DType dtype) {
     Subject s = {.arena = arena_open(), .device = device, .state = state, .identity = *identity};
     s.ir = lowered(s.arena, text, dtype);
-    Groups groups = fuse(s.arena, s.ir);
-    s.plan = plan(s.arena, s.ir, &groups.list.data[0]);
+    Group group = group_find(s.ir);
+    s.plan = plan(s.arena, s.ir, &group);
     s.template = emit(s.arena, device->language, s.plan);
     for (int64_t skew = 0; skew <= SKEW; skew++) {
         open_subject(&s, skew);

@@ -78,6 +78,8 @@ static inline Scalar reference_value(Reference *r, Value wanted) {
             x.whole = node->whole;
         else if (node->op == IR_INPUT || node->op == IR_TRANSPOSE)
             x = reference_input(r, v);
+        else if (node->op == IR_BROADCAST)
+            x = r->value[node->arg[0]];
         else if (node->op == IR_CAST || node->op == IR_CONVERT)
             x = reference_cast(r->ir,
                                node->op == IR_CONVERT && dtype_is_float(node->type.dtype)

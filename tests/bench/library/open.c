@@ -1,25 +1,29 @@
 /* For bench.py, which thus need not know how kfuse.h lays out its structures. In: a program and its
- * shapes, as the command line takes them. Out: the kernel that the command line left in the store. */
+ * inputs as "NAME=SHAPE:TYPE". Out: the kernel that the command line left in the store. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kfuse.h"
 
-enum { INPUTS = 8, MESSAGE = 1024 };
+enum { INPUTS = 8, NAME = 32, MESSAGE = 1024 };
 
 typedef struct Opened {
     KfSession *session;
     KfProgram *program;
     KfKernel *kernel;
     char message[MESSAGE];
+    char described[MESSAGE]; /* bench_output's answer */
 } Opened;
 
-Opened *bench_open(const char *text, const char *const *shapes, int count, const char *type,
+Opened *bench_open(const char *text, const char *const *inputs, int count, const char *type,
                    const char *device);
 void bench_close(Opened *opened);
 const char *bench_message(const Opened *opened);
 const char *bench_input(const Opened *opened, int index);
+const char *bench_output(Opened *opened, int index);
+int bench_updates(const Opened *opened, int index);
 int bench_launch(Opened *opened, const void *const *inputs, void *const *outputs, void *stream);
 int bench_evaluate(Opened *opened, const void *const *inputs, void *const *outputs);
 
@@ -27,26 +31,34 @@ static void note(Opened *opened, const char *message) {
     snprintf(opened->message, sizeof opened->message, "%s", message);
 }
 
-/* "x=64x3": false if it is something else. */
-static bool read_input(const char *text, char *name, size_t size, KfTensor *tensor) {
-    const char *equals = strchr(text, '='), *why;
-    if (!equals || (size_t)(equals - text) >= size) return false;
-    memcpy(name, text, (size_t)(equals - text));
-    name[equals - text] = '\0';
-    if (kf_parse_shape(equals + 1, tensor, &why) != KF_OK) return false;
-    tensor->name = name;
+/* Copies what stands before `end`; false if there is none, or no room. */
+static bool cut(const char *text, const char *end, char *out, size_t size) {
+    if (!end || (size_t)(end - text) >= size) return false;
+    memcpy(out, text, (size_t)(end - text));
+    out[end - text] = '\0';
     return true;
 }
 
-static KfStatus open_program(Opened *opened, const char *text, const char *const *shapes, int count,
-                             KfType type, const char *device) {
+/* "x=64x3:f32": false if it is something else. */
+static bool read_input(const char *text, char name[NAME], KfTensor *tensor) {
+    const char *equals = strchr(text, '='), *colon = strchr(text, ':'), *why;
+    char shape[NAME * KF_RANK_MAX];
+    if (!cut(text, equals, name, NAME) || !cut(equals + 1, colon, shape, sizeof shape) ||
+        kf_parse_shape(shape, tensor, &why) != KF_OK)
+        return false;
+    tensor->name = name;
+    return kf_parse_type(colon + 1, &tensor->type, &why) == KF_OK;
+}
+
+static KfStatus open_program(Opened *opened, const char *text, const char *const *described,
+                             int count, KfType type, const char *device) {
     KfTensor inputs[INPUTS] = {0};
-    char names[INPUTS][32];
+    char names[INPUTS][NAME];
     KfProblem problem = {
         .plain = {.type = type}, .inputs = inputs, .input_count = (size_t)count, .device = device};
     if (count > INPUTS) return KF_USAGE;
     for (int i = 0; i < count; i++)
-        if (!read_input(shapes[i], names[i], sizeof names[i], &inputs[i])) return KF_USAGE;
+        if (!read_input(described[i], names[i], &inputs[i])) return KF_USAGE;
     return kf_program_open(opened->session, text, SIZE_MAX, &problem, &opened->program);
 }
 
@@ -60,7 +72,7 @@ static KfStatus answer(Opened *opened) {
 }
 
 /* NULL only when out of memory; bench_message is "" where there is a kernel. */
-Opened *bench_open(const char *text, const char *const *shapes, int count, const char *type,
+Opened *bench_open(const char *text, const char *const *inputs, int count, const char *type,
                    const char *device) {
     Opened *opened = calloc(1, sizeof *opened);
     KfType plain;
@@ -68,7 +80,7 @@ Opened *bench_open(const char *text, const char *const *shapes, int count, const
     if (!opened) return NULL;
     if (kf_session_open(&opened->session, NULL) != KF_OK ||
         kf_parse_type(type, &plain, &why) != KF_OK ||
-        open_program(opened, text, shapes, count, plain, device) != KF_OK ||
+        open_program(opened, text, inputs, count, plain, device) != KF_OK ||
         answer(opened) != KF_OK) {
         if (!*opened->message) note(opened, kf_session_message(opened->session));
         if (!*opened->message) note(opened, "a shape or type is wrong");
@@ -91,6 +103,23 @@ const char *bench_message(const Opened *opened) {
 /* Inputs are launched in this order. */
 const char *bench_input(const Opened *opened, int index) {
     return kf_program_input(opened->program, (size_t)index).name;
+}
+
+/* "y=64x3:bf16", until the next call; NULL behind the last. */
+const char *bench_output(Opened *opened, int index) {
+    if ((size_t)index >= kf_program_output_count(opened->program)) return NULL;
+    KfTensor output = kf_program_output(opened->program, (size_t)index);
+    char *at = opened->described, *end = at + sizeof opened->described;
+    at += snprintf(at, (size_t)(end - at), "%s=%s", output.name, output.rank ? "" : "scalar");
+    for (int d = 0; d < output.rank; d++)
+        at += snprintf(at, (size_t)(end - at), "%s%" PRId64, d ? "x" : "", output.dim[d]);
+    snprintf(at, (size_t)(end - at), ":%s", kf_type_name(output.type));
+    return opened->described;
+}
+
+/* The input that the output updates in place, or -1. */
+int bench_updates(const Opened *opened, int index) {
+    return kf_program_updates(opened->program, (size_t)index);
 }
 
 static int told(Opened *opened, KfStatus status) {

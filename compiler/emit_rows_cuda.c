@@ -1,0 +1,179 @@
+/* A plan of reductions over rows in, CUDA C++ out. One idea: passes over a row stand one below the
+ * other, each a loop over what its threads keep of it; what a pass gathers is joined once, in one
+ * struct, and what is one value a row is computed between passes by every thread. */
+#include "compiler/rows_cuda_code.h"
+
+static const EmitLanguage *const CUDA = &emit_language_cuda;
+
+/* --- one row */
+
+static void print_uniform(const RowsEmitter *e, uint32_t pass) {
+    Values values = rows_uniform(e->scratch, e->facts->rows, e->plan, pass);
+    emit_values(e->out, e->plan, CUDA, values.at, values.count, 4);
+}
+
+static void print_uniform_loads(const RowsEmitter *e) {
+    const Access *access;
+    for (uint32_t i = 0; (access = rows_next_load(e, ROWS_UNIFORM, &i));)
+        cuda_get(e->out, e->plan, access, rows_single(e, access), 4);
+}
+
+static void print_row_stores(const RowsEmitter *e) {
+    bool any = false;
+    for (uint32_t i = 0; i < e->plan->stores.count; i++) {
+        const Access *access = &e->plan->stores.data[i];
+        if (!plan_is_reduced(e->plan, access)) continue;
+        if (!any) text_add(e->out, "    if (row.lane == 0 && at < kf_rows) {\n");
+        cuda_put(e->out, e->plan, access, rows_single(e, access), 8);
+        any = true;
+    }
+    if (any) text_add(e->out, "    }\n");
+}
+
+static void print_row(const RowsEmitter *e) {
+    const RowsCuda *facts = e->facts;
+    text_printf(e->out,
+                "\n// Row `at`, if there is one: all threads of the block are here.\n"
+                "template <int KEEP, typename ROW%s>\n"
+                "K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at%s,\n        ",
+                facts->columns ? ", typename AHEAD" : "",
+                facts->columns ? ", const AHEAD &ahead" : "");
+    cuda_parameters(e->out, e->plan, &e->parameters, "k_index");
+    text_add(e->out, ") {\n    const k_index place = at < kf_rows ? at : kf_rows - 1;\n");
+    emit_coordinates(e->out, CUDA, e->plan, "place", 4);
+    rows_print_make_source(e);
+    if (facts->holds) text_add(e->out, "    enum { HELD = KEEP == 0 && __HOLD__ };\n");
+    if (facts->means)
+        text_printf(e->out, "    const %s share = 1 / (%s)kf_cols;\n", rows_real(e), rows_real(e));
+    print_uniform_loads(e);
+    text_add(e->out, "    if (ROW::BLOCKS > 1) k_cluster_wait();\n");
+    for (uint32_t pass = 0; pass < facts->rows->passes; pass++) {
+        print_uniform(e, pass);
+        rows_print_pass(e, pass);
+    }
+    print_uniform(e, facts->rows->passes);
+    print_row_stores(e);
+    text_add(e->out, "}\n");
+}
+
+/* --- entries */
+
+static void print_call(const RowsEmitter *e, const char *keep, int indent) {
+    text_printf(e->out, "%*sKF_ENTRY(k_one_row)<%s>(row, at%s, ", indent, "", keep,
+                e->facts->columns ? ", ahead" : "");
+    cuda_arguments(e->out, e->plan, &e->parameters);
+    text_add(e->out, ");\n");
+}
+
+/* Where large blocks keep up to 32 words a thread, 1024 threads fit a multiprocessor if each has 64
+ * registers; a compiler that may read columns ahead takes more, and half the blocks fit. */
+static const char *blocks_of(const RowsEmitter *e) {
+    if (!e->facts->keeps || !e->facts->columns) return "";
+    const char *words =
+        arena_printf(e->scratch, "__VEC__ * __ITEMS__ * %u", rows_cuda_words(e->facts));
+    return arena_printf(e->scratch,
+                        ",\n        __KEEP__ == 0 && __EARLY__ == 0 && %s > 16 && %s <= 32 &&"
+                        " __TPR__ * __RPB__ >= 256 ? 1024 / (__TPR__ * __RPB__) : 1",
+                        words, words);
+}
+
+static void print_begin(const RowsEmitter *e, const char *suffix, const char *blocks) {
+    text_printf(e->out,
+                "extern \"C\" __global__ void __launch_bounds__(__TPR__ * __RPB__%s)\n"
+                "KF_ENTRY(%s%s)(",
+                blocks, e->plan->name, suffix);
+    cuda_parameters(e->out, e->plan, &e->parameters, "long long");
+    text_add(e->out, ") {\n");
+}
+
+/* Columns are read ahead for all rows that a thread goes through: odd rows begin elsewhere in a
+ * vector, so for one. */
+static const char *ahead_type(const RowsEmitter *e) {
+    const char *early = e->facts->keeps ? "__KEEP__ == 0 && __EARLY__" : "false";
+    const char *odd =
+        e->facts->keeps && rows_cuda_peels(e->facts) ? " && !(__PEEL__ && __GRID__)" : "";
+    return arena_printf(e->scratch, "k_ahead<%s%s, __ITEMS__, Row>", early, odd);
+}
+
+static void print_entry(const RowsEmitter *e) {
+    bool many = e->facts->columns;
+    const char *keep = e->facts->keeps ? "__KEEP__" : "2";
+    text_add(e->out, "\n");
+    print_begin(e, "", blocks_of(e));
+    text_printf(e->out,
+                "    typedef k_row<__VEC__, %s, __TPR__, __RPB__, __CLUSTER__, int> Row;\n"
+                "    k_index top = (k_index)(blockIdx.x / __CLUSTER__) * __RPB__;\n"
+                "    if (__CLUSTER__ > 1) k_cluster_arrive();\n",
+                rows_cuda_peels(e->facts) ? "!__PEEL__" : "true");
+    rows_print_make_ahead(e, ahead_type(e), "Row(top + threadIdx.x / __TPR__, kf_rows, kf_cols)",
+                          4);
+    if (many) text_add(e->out, "    for (;;) {\n");
+    text_printf(e->out,
+                "%*sconst k_index at = top + threadIdx.x / __TPR__;\n"
+                "%*sconst Row row(at, kf_rows, kf_cols);\n",
+                many ? 8 : 4, "", many ? 8 : 4, "");
+    print_call(e, keep, many ? 8 : 4);
+    if (many)
+        text_add(e->out, "        top += (k_index)gridDim.x * __RPB__;\n"
+                         "        if (__GRID__ == 0 || top >= kf_rows) break;\n"
+                         "        if (__TPR__ > 32) __syncthreads();\n    }\n");
+    text_add(e->out, "}\n");
+}
+
+static void print_twin(const RowsEmitter *e) {
+    text_add(e->out, "\n// The same for any row, and arrays aligned to no more than an element.\n");
+    print_begin(e, "_any", "");
+    text_add(e->out, "    typedef k_row<1, true, __TPR__, __RPB__, 1, long long> Row;\n"
+                     "    k_index top = (k_index)blockIdx.x * __RPB__;\n"
+                     "    for (; top < kf_rows; top += (k_index)gridDim.x * __RPB__) {\n"
+                     "        const k_index at = top + threadIdx.x / __TPR__;\n"
+                     "        const Row row(at, kf_rows, kf_cols);\n");
+    rows_print_make_ahead(e, "k_ahead<false, 1, Row>", "row", 8);
+    print_call(e, "2", 8);
+    text_add(e->out, "        __syncthreads();\n    }\n}\n");
+}
+
+/* --- the file */
+
+static void print_structs(const RowsEmitter *e) {
+    for (uint32_t pass = 0; pass < e->facts->rows->passes; pass++) rows_print_struct(e, pass);
+}
+
+static void print_code(const RowsEmitter *split, const RowsEmitter *online) {
+    rows_print_source(split);
+    print_structs(split);
+    if (online) print_structs(online);
+    rows_print_ahead(split);
+    text_add(split->out, SHARED_END);
+    if (online) text_add(split->out, "\n#if __ONLINE__ && __KEEP__ != 0");
+    if (online) print_row(online);
+    if (online) text_add(split->out, "\n#else");
+    print_row(split);
+    if (online) text_add(split->out, "\n#endif\n");
+    print_entry(split);
+    print_twin(split);
+}
+
+const Template *emit_rows_cuda(Arena *arena, const Plan *plan) {
+    KnobText knobs[ROWS_CUDA_KNOBS];
+    Text text = {0}, code = {0};
+    Arena *scratch = arena_open();
+    RowsCuda facts = rows_cuda_find(scratch, plan, ROWS_SPLIT);
+    RowsCuda online = rows_cuda_find(scratch, plan, ROWS_ONLINE);
+    RowsEmitter e = {plan,  &facts,  "pass",
+                     &code, scratch, language_parameters(CUDA, plan, scratch)};
+    RowsEmitter o = {plan, &online, "online", &code, scratch, e.parameters};
+    uint32_t count = rows_cuda_knobs(&facts, &online, knobs);
+    print_code(&e, rows_cuda_offers(&facts, &online) ? &o : NULL);
+    emit_head(&text, CUDA, plan, knobs, count);
+    rows_cuda_rules(&text, &facts, &online);
+    emit_defaults(&text, plan, knobs, count);
+    cuda_types(&text, plan);
+    emit_prelude(&text, CUDA, text_string(&code));
+    text_add(&text, text_string(&code));
+    const Template *template = emit_finish(arena, plan->name, CUDA->name, &text);
+    text_free(&text);
+    text_free(&code);
+    arena_close(scratch);
+    return template;
+}

@@ -1,0 +1,269 @@
+/* A plan with its passes in; how arrays are read and what may be read beyond a row's end out. One
+ * idea: what stands for elements outside a row is chosen so that most reductions do not notice. */
+#include "compiler/rows_cuda.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "compiler/fold.h"
+
+static const double UNKNOWN = (double)NAN, LOWEST = -(double)INFINITY;
+
+/* --- roles */
+
+RowsRole rows_role(const Plan *plan, const Access *access) {
+    if (plan_is_reduced(plan, access)) return ROWS_UNIFORM;
+    bool row = access->class != ACCESS_DENSE && !access_walks_rows(plan, access);
+    return row ? ROWS_COLUMN : ROWS_KEPT;
+}
+
+uint32_t rows_reads(const RowsCuda *facts, const Access *access) {
+    Arena *scratch = arena_open();
+    uint32_t count = 0;
+    for (uint32_t pass = 0; pass < facts->rows->passes; pass++) {
+        Values values = rows_elements(scratch, facts->rows, facts->plan, pass);
+        for (uint32_t i = 0; i < values.count; i++) count += values.at[i] == access->value;
+    }
+    arena_close(scratch);
+    return count;
+}
+
+/* --- elements outside a row */
+
+/* Every value if all kept elements are `fill`, NaN where that is not known. */
+static void fill_values(const Plan *plan, double fill, double *known) {
+    for (Value v = 1; v < plan->ir->nodes.count; v++) known[v] = UNKNOWN;
+    for (uint32_t i = 0; i < plan->loads.count; i++) {
+        const Access *access = &plan->loads.data[i];
+        if (rows_role(plan, access) == ROWS_KEPT)
+            known[access->value] = dtype_is_float(access->dtype) ? fill : 0;
+    }
+}
+
+static double operand_value(const Plan *plan, const double *known, Value value) {
+    Scalar constant;
+    if (ir_dtype(plan->ir, value) == DT_WEAK || !plan_constant(plan, value, &constant))
+        return known[value];
+    return dtype_is_float(ir_dtype(plan->ir, value)) ? constant.real : (double)constant.whole;
+}
+
+/* Of whole numbers only what zeros are converted to is followed. */
+static double node_value(const Plan *plan, const IrNode *node, const double *known) {
+    double args[3] = {0};
+    bool real = dtype_is_float(node->type.dtype);
+    for (uint32_t i = 0; i < node->count; i++) args[i] = operand_value(plan, known, node->arg[i]);
+    if (node->op == IR_CONVERT || node->op == IR_CAST)
+        return args[0] == 0 || (real && isinf(args[0])) ? args[0] : UNKNOWN;
+    if (!ir_is_primitive(node) || !real) return UNKNOWN;
+    /* exp of it is 0, but for a row of -inf, which is NaN anyway */
+    if (rows_distance(plan->ir, node) && args[0] == LOWEST) return LOWEST;
+    for (uint32_t i = 0; i < node->count; i++)
+        if (isnan(args[i])) return UNKNOWN;
+    return fold_real(ir_primitive(node), args, plan->compute);
+}
+
+/* Of several, 0 is not the largest. */
+static bool is_magnitude(const IrNode *node) {
+    return ir_is_primitive(node) && ir_primitive(node) == P_FABS;
+}
+
+static bool is_neutral(const Ir *ir, const IrNode *node, double value) {
+    bool real = dtype_is_float(node->type.dtype);
+    switch (node->op) {
+    case IR_SUM:
+    case IR_MEAN:
+    case IR_VAR: return value == 0;
+    case IR_PROD: return value == 1;
+    case IR_MAX:
+        return real && (value == LOWEST || (value == 0 && is_magnitude(ir_node(ir, node->arg[0]))));
+    case IR_MIN: return real && value == -LOWEST;
+    default: return false;
+    }
+}
+
+static uint32_t find_harmless(const Plan *plan, double fill, bool *harmless) {
+    Arena *scratch = arena_open();
+    double *known = arena_array(scratch, double, plan->ir->nodes.count);
+    uint32_t count = 0;
+    fill_values(plan, fill, known);
+    for (uint32_t i = 0; i < plan->body.count; i++) {
+        Value v = plan->body.data[i];
+        const IrNode *node = ir_node(plan->ir, v);
+        if (!ir_is_reduction(node))
+            known[v] = node_value(plan, node, known);
+        else
+            count += harmless[v] =
+                is_neutral(plan->ir, node, operand_value(plan, known, node->arg[0]));
+    }
+    arena_close(scratch);
+    return count;
+}
+
+/* --- values that are held */
+
+static bool is_costly(const IrNode *node) {
+    if (!ir_is_primitive(node) || !dtype_is_float(node->type.dtype)) return false;
+    Primitive primitive = ir_primitive(node);
+    return primitive_info(primitive)->class == CLASS_FUNCTION || primitive == P_DIV ||
+           primitive == P_SQRT || primitive == P_FMOD || primitive == P_FLOORDIV ||
+           primitive == P_MOD;
+}
+
+/* To make it of what is read takes a costly operation. */
+static bool *find_costly(Arena *arena, const Plan *plan, const Rows *rows) {
+    bool *costly = arena_array(arena, bool, plan->ir->nodes.count);
+    for (uint32_t i = 0; i < plan->body.count; i++) {
+        Value v = plan->body.data[i];
+        const IrNode *node = ir_node(plan->ir, v);
+        costly[v] = is_costly(node);
+        for (uint32_t k = 0; k < node->count; k++) costly[v] |= costly[node->arg[k]];
+        costly[v] &= !rows->uniform[v];
+    }
+    return costly;
+}
+
+static const uint32_t *find_first(Arena *arena, const Plan *plan, const Rows *rows) {
+    Arena *scratch = arena_open();
+    uint32_t *first = arena_array(arena, uint32_t, plan->ir->nodes.count);
+    for (Value v = 0; v < plan->ir->nodes.count; v++) first[v] = rows->passes;
+    for (uint32_t pass = rows->passes; pass-- > 0;) {
+        Values values = rows_elements(scratch, rows, plan, pass);
+        for (uint32_t i = 0; i < values.count; i++) first[values.at[i]] = pass;
+    }
+    arena_close(scratch);
+    return first;
+}
+
+static void find_held(Arena *arena, RowsCuda *facts) {
+    const Plan *plan = facts->plan;
+    Arena *scratch = arena_open();
+    bool *held = arena_array(arena, bool, plan->ir->nodes.count);
+    bool *there = arena_array(scratch, bool, plan->ir->nodes.count);
+    const bool *costly = find_costly(scratch, plan, facts->rows);
+    facts->held = held;
+    facts->first = find_first(arena, plan, facts->rows);
+    for (uint32_t pass = 1;
+         pass < facts->rows->passes && facts->keeps && facts->rows->form == ROWS_SPLIT; pass++) {
+        for (Value v = 1; v < plan->ir->nodes.count; v++)
+            there[v] = costly[v] && facts->first[v] < pass;
+        Values values = rows_elements_from(scratch, facts->rows, plan, pass, there);
+        for (uint32_t i = 0; i < values.count; i++)
+            facts->holds |= held[values.at[i]] |= there[values.at[i]];
+    }
+    arena_close(scratch);
+}
+
+/* Those of `from` that are marked. */
+static Values marked(Arena *arena, Values from, const bool *mark) {
+    Value *list = arena_array(arena, Value, from.count + 1);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < from.count; i++)
+        if (mark[from.at[i]]) list[count++] = from.at[i];
+    return (Values){list, count};
+}
+
+/* Marks what the marked ones are made of, but nothing that is in `without`. */
+static void mark_made(const RowsCuda *facts, Values all, const bool *without, bool *mark) {
+    const Ir *ir = facts->plan->ir;
+    for (uint32_t i = all.count; i-- > 0;) {
+        const IrNode *node = ir_node(ir, all.at[i]);
+        for (uint32_t k = 0; mark[all.at[i]] && k < node->count; k++)
+            if (!facts->rows->uniform[node->arg[k]] && !without[node->arg[k]])
+                mark[node->arg[k]] = true;
+    }
+}
+
+RowsPass rows_pass(Arena *arena, const RowsCuda *facts, uint32_t pass) {
+    const Ir *ir = facts->plan->ir;
+    Arena *scratch = arena_open();
+    bool *there = arena_array(scratch, bool, ir->nodes.count);
+    bool *before = arena_array(scratch, bool, ir->nodes.count);
+    bool *behind = arena_array(scratch, bool, ir->nodes.count);
+    for (Value v = 1; v < ir->nodes.count; v++) there[v] = facts->held[v] && facts->first[v] < pass;
+    Values needed = rows_elements_from(scratch, facts->rows, facts->plan, pass, there);
+    for (uint32_t i = 0; i < needed.count; i++) {
+        Value v = needed.at[i];
+        const IrNode *node = ir_node(ir, v);
+        for (uint32_t k = 0; !there[v] && k < node->count; k++)
+            behind[v] |= behind[node->arg[k]] || there[node->arg[k]];
+        before[v] = !there[v] && !behind[v];
+    }
+    RowsPass result = {.before = marked(arena, needed, before),
+                       .again = marked(arena, needed, there),
+                       .behind = marked(arena, needed, behind)};
+    memset(there, 0, ir->nodes.count * sizeof *there);
+    for (uint32_t i = 0; i < result.again.count; i++) there[result.again.at[i]] = true;
+    Values all = rows_elements(scratch, facts->rows, facts->plan, pass);
+    mark_made(facts, all, before, there);
+    result.made = marked(arena, all, there);
+    arena_close(scratch);
+    return result;
+}
+
+/* --- quotients */
+
+bool rows_is_divisor(const RowsCuda *facts, Value value) {
+    const Ir *ir = facts->plan->ir;
+    const IrNode *sum = ir_node(ir, value);
+    return sum->op == IR_SUM && facts->plan->compute == DT_F32 && rows_power(ir, sum->arg[0]);
+}
+
+bool rows_multiplies(const RowsCuda *facts, Value value) {
+    const IrNode *node = ir_node(facts->plan->ir, value);
+    return ir_is_primitive(node) && ir_primitive(node) == P_DIV && !facts->rows->uniform[value] &&
+           rows_is_divisor(facts, node->arg[1]);
+}
+
+/* --- squares */
+
+static bool is_square(const Plan *plan, Value value) {
+    const IrNode *node = ir_node(plan->ir, value);
+    return ir_is_primitive(node) && ir_primitive(node) == P_MUL &&
+           dtype_is_float(node->type.dtype) && node->arg[0] == node->arg[1];
+}
+
+/* A sum of what is not negative overflows with or without the rounding that fma leaves out. */
+static const bool *find_folded(Arena *arena, const Plan *plan, const bool *harmless) {
+    bool *folded = arena_array(arena, bool, plan->ir->nodes.count);
+    Arena *scratch = arena_open();
+    uint32_t *uses = arena_array(scratch, uint32_t, plan->ir->nodes.count);
+    for (uint32_t i = 0; i < plan->body.count; i++) {
+        const IrNode *node = ir_node(plan->ir, plan->body.data[i]);
+        for (uint32_t k = 0; k < node->count; k++) uses[node->arg[k]]++;
+    }
+    for (uint32_t i = 0; i < plan->stores.count; i++) uses[plan->stores.data[i].value]++;
+    for (uint32_t i = 0; i < plan->body.count; i++) {
+        const IrNode *node = ir_node(plan->ir, plan->body.data[i]);
+        if ((node->op == IR_SUM || node->op == IR_MEAN) && is_square(plan, node->arg[0]))
+            folded[node->arg[0]] = uses[node->arg[0]] == 1 && harmless[plan->body.data[i]];
+    }
+    arena_close(scratch);
+    return folded;
+}
+
+/* --- all of it */
+
+RowsCuda rows_cuda_find(Arena *arena, const Plan *plan, RowsForm form) {
+    const Rows *rows = rows_form(arena, plan, form);
+    RowsCuda facts = {.plan = plan, .rows = rows};
+    bool *zero = arena_array(arena, bool, plan->ir->nodes.count);
+    bool *low = arena_array(arena, bool, plan->ir->nodes.count), kept = false;
+    for (uint32_t i = 0; i < access_count(plan); i++) {
+        const Access *access = access_at(plan, i);
+        facts.dense |= access->class == ACCESS_DENSE;
+        if (access_is_store(plan, i)) continue;
+        RowsRole role = rows_role(plan, access);
+        facts.columns |= role == ROWS_COLUMN && access->class == ACCESS_ROWS;
+        kept |= role == ROWS_KEPT;
+    }
+    for (uint32_t i = 0; i < plan->body.count; i++) {
+        uint16_t op = ir_node(plan->ir, plan->body.data[i])->op;
+        facts.means |= op == IR_MEAN || (op == IR_VAR && form == ROWS_SPLIT);
+    }
+    facts.keeps = kept && rows->passes > 1;
+    find_held(arena, &facts);
+    facts.low = find_harmless(plan, LOWEST, low) > find_harmless(plan, 0, zero);
+    facts.harmless = facts.low ? low : zero;
+    facts.folded = find_folded(arena, plan, facts.harmless);
+    return facts;
+}

@@ -1,0 +1,68 @@
+/* What emit_rows_cuda must know of a plan besides its passes, and the space of the kernel it makes. */
+#ifndef KF_ROWS_CUDA_H
+#define KF_ROWS_CUDA_H
+
+#include "compiler/language.h"
+#include "compiler/rows.h"
+
+/* How a load is read. */
+typedef enum RowsRole {
+    ROWS_KEPT,    /* an element for each of the iteration */
+    ROWS_COLUMN,  /* the same in every row */
+    ROWS_UNIFORM, /* one value a row */
+} RowsRole;
+
+RowsRole rows_role(const Plan *plan, const Access *access);
+
+/* In one form of passes. */
+typedef struct RowsCuda {
+    const Plan *plan;
+    const Rows *rows;
+    bool keeps;           /* several passes read elements: what stays where is a question */
+    bool columns;         /* there are ROWS_COLUMN loads with unit stride */
+    bool dense;           /* some array is dense: vectors may begin at multiples in memory */
+    bool means;           /* something is divided by the number of columns */
+    bool low;             /* floating elements outside a row are seen as -inf, else as 0 */
+    const bool *harmless; /* by Value: a reduction that does not mind elements outside the row */
+    bool holds;
+    const bool *held;      /* by Value: costly, and needed again behind the pass that computes it */
+    const uint32_t *first; /* by Value: that pass */
+    const bool *folded;    /* by Value: a square that a sum alone reads: it is multiplied there */
+} RowsCuda;
+
+RowsCuda rows_cuda_find(Arena *arena, const Plan *plan, RowsForm form);
+/* In how many passes a load is read. */
+uint32_t rows_reads(const RowsCuda *facts, const Access *access);
+
+/* What a pass needs of each element, where held values are there; all in order. */
+typedef struct RowsPass {
+    Values before; /* made of nothing held */
+    Values again;  /* held ones that an earlier pass computed */
+    Values made; /* what those are made of besides `before`, they among it: where nothing is held */
+    Values behind; /* what is made of them */
+} RowsPass;
+RowsPass rows_pass(Arena *arena, const RowsCuda *facts, uint32_t pass);
+
+/* `value` is a sum over exp(a - max(a)), which is from 1 on and less exact than one more rounding:
+ * elements are multiplied by its reciprocal. `value` is an element divided by one. */
+bool rows_is_divisor(const RowsCuda *facts, Value value);
+bool rows_multiplies(const RowsCuda *facts, Value value);
+
+enum { ROWS_CUDA_KNOBS = 12 };
+/* Online passes are fewer, and their kernel is there as well. */
+bool rows_cuda_offers(const RowsCuda *split, const RowsCuda *online);
+/* TPR threads in each of CLUSTER blocks share a row; RPB rows a block; VEC elements a vector, which
+ * PEEL lets begin at multiples in memory, whatever a row's length; KEEP 0 in registers, at most
+ * ITEMS vectors a thread, 1 in shared memory, 2 read again, ITEMS on their way; HOLD 1 keeps what is
+ * costly in registers beside it; ONLINE 1 takes the online passes where the row is not there;
+ * EARLY 1 reads columns ahead, GRID blocks a multiprocessor (0: one a row). Returns their number. */
+uint32_t rows_cuda_knobs(const RowsCuda *split, const RowsCuda *online,
+                         KnobText knobs[ROWS_CUDA_KNOBS]);
+/* 32-bit registers that an element takes where the row stays in them. */
+uint32_t rows_cuda_words(const RowsCuda *split);
+/* There is a knob PEEL. */
+bool rows_cuda_peels(const RowsCuda *facts);
+/* The lines "//! require", "//! prefer" and "//! launch". */
+void rows_cuda_rules(Text *out, const RowsCuda *split, const RowsCuda *online);
+
+#endif

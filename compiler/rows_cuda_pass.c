@@ -1,0 +1,497 @@
+/* A pass in, its text out: a struct of what it gathers and how two of it are joined; a loop over the
+ * thread's vectors; one joint reduction; results as values. An online pass goes over a vector twice:
+ * what it sums up is scaled to the largest element so far. */
+#include <string.h>
+
+#include "compiler/rows_cuda_code.h"
+
+static const EmitLanguage *const CUDA = &emit_language_cuda;
+
+/* --- what a pass gathers */
+
+/* A field: a reduction's own, or one of what its result is made of. */
+typedef enum PartKind {
+    PART_OWN,    /* t5 */
+    PART_MEAN,   /* m5, the sum for a variance's mean */
+    PART_REST,   /* d5, the sum of distances from it */
+    PART_SQUARE, /* q5, that of their squares */
+    PART_SCALED, /* t5, a sum of exp(a - largest so far) */
+    PART_SPREAD, /* v5, a variance in one pass */
+} PartKind;
+
+typedef struct Part {
+    Value value;
+    PartKind kind;
+} Part;
+
+typedef struct Parts {
+    ARRAY(Part) list;
+    bool online; /* there are PART_SCALED ones */
+} Parts;
+
+static const IrNode *node_of(const RowsEmitter *e, Value value) {
+    return ir_node(e->plan->ir, value);
+}
+
+/* The mean of the operand of `variance`, if it is computed anyway; else 0. */
+static Value mean_beside(const RowsEmitter *e, Value variance) {
+    for (uint32_t i = 0; i < e->plan->body.count; i++) {
+        Value v = e->plan->body.data[i];
+        if (node_of(e, v)->op == IR_MEAN && node_of(e, v)->arg[0] == node_of(e, variance)->arg[0] &&
+            !e->facts->rows->largest[v])
+            return v;
+    }
+    return 0;
+}
+
+static void add(const RowsEmitter *e, Parts *parts, Value value, PartKind kind) {
+    array_push(e->scratch, &parts->list, ((Part){value, kind}));
+    parts->online |= kind == PART_SCALED;
+}
+
+static void add_variance(const RowsEmitter *e, Parts *parts, Value v, uint32_t pass) {
+    const Rows *rows = e->facts->rows;
+    bool split = rows->form == ROWS_SPLIT;
+    if (split && rows->pass[v] == pass + 1 && !mean_beside(e, v)) add(e, parts, v, PART_MEAN);
+    if (rows->pass[v] != pass) return;
+    if (!split) add(e, parts, v, PART_SPREAD);
+    if (split) add(e, parts, v, PART_REST);
+    if (split) add(e, parts, v, PART_SQUARE);
+}
+
+static Parts parts_of(const RowsEmitter *e, uint32_t pass) {
+    Parts parts = {0};
+    for (uint32_t i = 0; i < e->plan->body.count; i++) {
+        Value v = e->plan->body.data[i];
+        const IrNode *node = node_of(e, v);
+        if (!ir_is_reduction(node)) continue;
+        if (node->op == IR_VAR)
+            add_variance(e, &parts, v, pass);
+        else if (e->facts->rows->pass[v] == pass)
+            add(e, &parts, v, e->facts->rows->largest[v] ? PART_SCALED : PART_OWN);
+    }
+    return parts;
+}
+
+static const char *part_name(const RowsEmitter *e, const Part *part) {
+    return arena_printf(e->scratch, "%c%u", "tmdqtv"[part->kind], part -> value);
+}
+
+static ValueKind part_kind(const RowsEmitter *e, const Part *part) {
+    ValueKind kind = value_kind(ir_dtype(e->plan->ir, part->value));
+    return kind == VALUE_BOOL ? VALUE_I32 : kind;
+}
+
+static uint16_t part_op(const RowsEmitter *e, const Part *part) {
+    return part->kind == PART_OWN ? node_of(e, part->value)->op : IR_SUM;
+}
+
+static const char *rescale_of(const RowsEmitter *e, Value sum) {
+    bool two = ir_primitive(node_of(e, e->facts->rows->power[sum])) == P_EXP2;
+    return two ? "k_rescale2" : "k_rescale";
+}
+
+/* "a + b", "k_max(a, b)", "k_fmax_i64(a, b)" */
+static void print_join(const RowsEmitter *e, const Part *part, const char *a, const char *b) {
+    static const char *const reals[] = {"%s + %s", "%s * %s", "k_max(%s, %s)", "k_min(%s, %s)",
+                                        "%s + %s"};
+    static const char *const wholes[] = {"k_add_%s(%s, %s)", "k_mul_%s(%s, %s)",
+                                         "k_fmax_%s(%s, %s)", "k_fmin_%s(%s, %s)"};
+    ValueKind kind = part_kind(e, part);
+    uint32_t which = (uint32_t)part_op(e, part) - IR_SUM;
+    if (part->kind == PART_SPREAD)
+        text_printf(e->out, "k_join(%s, %s)", a, b);
+    else if (kind == VALUE_REAL)
+        text_printf(e->out, reals[which], a, b);
+    else
+        text_printf(e->out, wholes[which], kind == VALUE_I64 ? "i64" : "i32", a, b);
+}
+
+/* What no element at all gives. */
+static void print_nothing(const RowsEmitter *e, const Part *part) {
+    ValueKind kind = part_kind(e, part);
+    uint16_t op = part_op(e, part);
+    const DTypeInfo *info = dtype_info(ir_dtype(e->plan->ir, part->value));
+    int64_t whole = op == IR_MAX ? info->low : op == IR_MIN ? info->high : op == IR_PROD;
+    if (part->kind == PART_SPREAD)
+        text_add(e->out, "{0, 0, 0, 0}");
+    else if (kind == VALUE_REAL && (op == IR_MAX || op == IR_MIN))
+        text_add(e->out, op == IR_MAX ? "-K_INF" : "K_INF");
+    else
+        emit_whole(e->out, kind, whole);
+}
+
+static void print_field(const RowsEmitter *e, const Part *part) {
+    const char *type = language_type(CUDA, e->plan, part_kind(e, part));
+    if (part->kind == PART_SPREAD) type = arena_printf(e->scratch, "k_spread<%s>", type);
+    text_printf(e->out, "    %s %s; // %s", type, part_name(e, part),
+                ir_op_name(node_of(e, part->value)));
+    text_printf(e->out, " of %s\n", rows_operand(e, node_of(e, part->value)->arg[0]));
+}
+
+static void print_joined(const RowsEmitter *e, const Part *part) {
+    const char *name = part_name(e, part);
+    const char *a = arena_printf(e->scratch, "a.%s", name);
+    const char *b = arena_printf(e->scratch, "b.%s", name);
+    if (part->kind == PART_SCALED) {
+        Value largest = e->facts->rows->largest[part->value];
+        const char *form = "%s(%s, %c.t%u, c.t%u)", *scale = rescale_of(e, part->value);
+        a = arena_printf(e->scratch, form, scale, a, 'a', largest, largest);
+        b = arena_printf(e->scratch, form, scale, b, 'b', largest, largest);
+    }
+    text_printf(e->out, "    c.%s = ", name);
+    print_join(e, part, a, b);
+    text_add(e->out, ";\n");
+}
+
+void rows_print_struct(const RowsEmitter *e, uint32_t pass) {
+    Parts parts = parts_of(e, pass);
+    const char *name = arena_printf(e->scratch, "k_%s%u", e->stem, pass);
+    if (parts.list.count == 0) return;
+    text_printf(e->out,
+                "\n// What a pass gathers, on its way through the threads of a row.\n"
+                "struct %s {\n",
+                name);
+    for (uint32_t i = 0; i < parts.list.count; i++) print_field(e, &parts.list.data[i]);
+    text_printf(e->out, "};\nK_INLINE %s k_join(const %s &a, const %s &b) {\n    %s c;\n", name,
+                name, name, name);
+    for (uint32_t i = 0; i < parts.list.count; i++) print_joined(e, &parts.list.data[i]);
+    text_add(e->out, "    return c;\n}\n");
+}
+
+/* --- one element */
+
+static bool contains(Values values, Value value) {
+    for (uint32_t i = 0; i < values.count; i++)
+        if (values.at[i] == value) return true;
+    return false;
+}
+
+/* A value as a statement: of an element, of a column, computed; a square that is only summed up is
+ * multiplied there. */
+static void print_statement(const RowsEmitter *e, Value v, int indent) {
+    const Access *access = rows_load(e, v);
+    if (e->facts->folded[v]) return;
+    if (rows_multiplies(e->facts, v))
+        text_printf(e->out, "%*sconst %s t%u = %s * r%u;\n", indent, "", rows_type(e, v), v,
+                    rows_operand(e, node_of(e, v)->arg[0]), node_of(e, v)->arg[1]);
+    else if (!access)
+        emit_statement(e->out, e->plan, CUDA, v, indent);
+    else if (rows_role(e->plan, access) == ROWS_KEPT)
+        text_printf(e->out, "%*sconst %s t%u = x.t%u[j];\n", indent, "", rows_type(e, v), v, v);
+    else
+        cuda_get(e->out, e->plan, access, arena_printf(e->scratch, "%s_v.at[j]", access->name),
+                 indent);
+}
+
+static void print_statements(const RowsEmitter *e, Values values, uint32_t pass) {
+    for (uint32_t i = 0; i < values.count; i++) {
+        Value v = values.at[i];
+        print_statement(e, v, 12);
+        if (e->facts->held[v] && e->facts->first[v] == pass)
+            text_printf(e->out, "            if (HELD) x.t%u[j] = t%u;\n", v, v);
+    }
+}
+
+/* Held values, or what they are made of once more. */
+static void print_again(const RowsEmitter *e, Values again, Values made) {
+    for (uint32_t i = 0; i < again.count; i++)
+        text_printf(e->out, "            %s t%u;\n", rows_type(e, again.at[i]), again.at[i]);
+    text_add(e->out, "            if (HELD) {\n");
+    for (uint32_t i = 0; i < again.count; i++)
+        text_printf(e->out, "                t%u = x.t%u[j];\n", again.at[i], again.at[i]);
+    text_add(e->out, "            } else {\n");
+    for (uint32_t i = 0; i < made.count; i++) {
+        if (!contains(again, made.at[i])) {
+            print_statement(e, made.at[i], 16);
+            continue;
+        }
+        text_printf(e->out, "                t%u = ", made.at[i]);
+        emit_expression(e->out, e->plan, CUDA, made.at[i]);
+        text_add(e->out, ";\n");
+    }
+    text_add(e->out, "            }\n");
+}
+
+static void print_elements(const RowsEmitter *e, uint32_t pass) {
+    RowsPass values = rows_pass(e->scratch, e->facts, pass);
+    print_statements(e, values.before, pass);
+    if (values.again.count > 0) print_again(e, values.again, values.made);
+    print_statements(e, values.behind, pass);
+}
+
+/* --- what it adds */
+
+static const char *field(const RowsEmitter *e, uint32_t pass, const Part *part) {
+    return arena_printf(e->scratch, "%s%u.%s", e->stem, pass, part_name(e, part));
+}
+
+static bool is_harmless(const RowsEmitter *e, const Part *part) {
+    return e->facts->harmless[part->value];
+}
+
+/* The mean that distances are from: elements outside the row that are seen as 0 have none. */
+static void print_centres(const RowsEmitter *e, const Parts *parts) {
+    for (uint32_t i = 0; i < parts->list.count; i++) {
+        const Part *part = &parts->list.data[i];
+        Value mean = mean_beside(e, part->value);
+        if (part->kind == PART_REST && is_harmless(e, part))
+            text_printf(e->out, "        const %s c%u = row.has(v) ? %c%u : 0;\n", rows_real(e),
+                        part->value, mean ? 't' : 'm', mean ? mean : part->value);
+    }
+}
+
+static void print_distance(const RowsEmitter *e, const Part *part) {
+    Value mean = mean_beside(e, part->value);
+    const char *centre =
+        arena_printf(e->scratch, "%c%u", mean ? 't' : 'm', mean ? mean : part->value);
+    bool harmless = is_harmless(e, part);
+    if (harmless) centre = arena_printf(e->scratch, "c%u", part->value);
+    text_printf(e->out, "            const %s d%u = %srow.holds(v, j) ? %s - %s : 0;\n",
+                rows_real(e), part->value, harmless ? "ROW::WHOLE || " : "",
+                rows_operand(e, node_of(e, part->value)->arg[0]), centre);
+}
+
+static void print_fma(const RowsEmitter *e, const char *to, const char *x) {
+    text_printf(e->out, "            %s = %s(%s, %s, %s);\n", to,
+                e->plan->compute == DT_F64 ? "fma" : "fmaf", x, x, to);
+}
+
+/* What a part is given of an element: nothing of one outside the row, where that would show. */
+static const char *given(const RowsEmitter *e, const Part *part, const char *operand) {
+    Text nothing = {0};
+    if (is_harmless(e, part)) return operand;
+    RowsEmitter other = *e;
+    other.out = &nothing;
+    print_nothing(&other, part);
+    operand = arena_printf(e->scratch, "row.holds(v, j) ? %s : %s", operand, text_string(&nothing));
+    text_free(&nothing);
+    return operand;
+}
+
+/* "pass0.t5 = k_max(pass0.t5, t4);" */
+static void print_own(const RowsEmitter *e, const Part *part, const char *to, const char *operand) {
+    uint16_t op = part_op(e, part);
+    bool infix =
+        part_kind(e, part) == VALUE_REAL && (op == IR_SUM || op == IR_MEAN || op == IR_PROD);
+    if (infix) {
+        text_printf(e->out, "            %s %s= %s;\n", to, op == IR_PROD ? "*" : "+",
+                    given(e, part, operand));
+        return;
+    }
+    text_printf(e->out, "            %s = ", to);
+    print_join(e, part, to, given(e, part, operand));
+    text_add(e->out, ";\n");
+}
+
+static void print_take(const RowsEmitter *e, uint32_t pass, const Part *part) {
+    const char *to = field(e, pass, part);
+    Value value = node_of(e, part->value)->arg[0];
+    bool folded = e->facts->folded[value];
+    if (part->kind == PART_REST) print_distance(e, part);
+    if (part->kind == PART_SPREAD)
+        text_printf(e->out, "            e%u[j] = %s;\n", part->value, rows_operand(e, value));
+    else if (part->kind == PART_REST)
+        text_printf(e->out, "            %s += d%u;\n", to, part->value);
+    else if (part->kind == PART_SQUARE)
+        print_fma(e, to, arena_printf(e->scratch, "d%u", part->value));
+    else if (folded)
+        print_fma(e, to, rows_operand(e, node_of(e, value)->arg[0]));
+    else
+        print_own(e, part, to, rows_operand(e, value));
+}
+
+/* `scaled`: those parts, or all others. */
+static void print_takes(const RowsEmitter *e, uint32_t pass, const Parts *parts, bool scaled) {
+    for (uint32_t i = 0; i < parts->list.count; i++)
+        if ((parts->list.data[i].kind == PART_SCALED) == scaled)
+            print_take(e, pass, &parts->list.data[i]);
+}
+
+/* --- stores */
+
+static bool is_stored(const RowsEmitter *e, uint32_t store, uint32_t pass) {
+    return e->facts->rows->stored[store] == pass;
+}
+
+static void print_packs(const RowsEmitter *e, uint32_t pass) {
+    for (uint32_t i = 0; i < e->plan->stores.count; i++) {
+        const Access *access = &e->plan->stores.data[i];
+        if (is_stored(e, i, pass))
+            text_printf(e->out, "        k_pack<%s, ROW::VEC> %s_v;\n", cuda_storage(access),
+                        access->name);
+    }
+}
+
+static void print_puts(const RowsEmitter *e, uint32_t pass) {
+    for (uint32_t i = 0; i < e->plan->stores.count; i++) {
+        const Access *access = &e->plan->stores.data[i];
+        if (is_stored(e, i, pass))
+            cuda_put(e->out, e->plan, access, arena_printf(e->scratch, "%s_v.at[j]", access->name),
+                     12);
+    }
+}
+
+static void print_stores(const RowsEmitter *e, uint32_t pass) {
+    for (uint32_t i = 0; i < e->plan->stores.count; i++) {
+        const Access *access = &e->plan->stores.data[i];
+        if (!is_stored(e, i, pass)) continue;
+        bool dense = access->class == ACCESS_DENSE, strided = access->class == ACCESS_STRIDED;
+        text_printf(e->out, "        row.store%s(", dense ? "" : strided ? "_each" : "_row");
+        if (dense)
+            text_add(e->out, access->name);
+        else
+            rows_print_begin(e, access);
+        if (strided) text_printf(e->out, ", %s", rows_step(e, access));
+        text_printf(e->out, ", v, %s_v);\n", access->name);
+    }
+}
+
+/* --- the loop */
+
+static void print_columns(const RowsEmitter *e, uint32_t pass) {
+    Values values = rows_elements(e->scratch, e->facts->rows, e->plan, pass);
+    for (uint32_t i = 0; i < values.count; i++) {
+        const Access *access = rows_load(e, values.at[i]);
+        if (!access || rows_role(e->plan, access) != ROWS_COLUMN) continue;
+        const char *name = access->name;
+        if (access->class == ACCESS_ROWS)
+            text_printf(e->out, "        const auto %s_v = ahead.%s.get(row, v, i);\n", name, name);
+        else
+            text_printf(e->out, "        const auto %s_v = row.load_each(%s, %s, v);\n", name, name,
+                        rows_step(e, access));
+    }
+}
+
+static void print_spread_arrays(const RowsEmitter *e, const Parts *parts) {
+    for (uint32_t i = 0; i < parts->list.count; i++)
+        if (parts->list.data[i].kind == PART_SPREAD)
+            text_printf(e->out, "        %s e%u[ROW::VEC];\n", rows_real(e),
+                        parts->list.data[i].value);
+}
+
+static void print_spreads(const RowsEmitter *e, uint32_t pass, const Parts *parts) {
+    for (uint32_t i = 0; i < parts->list.count; i++) {
+        const Part *part = &parts->list.data[i];
+        if (part->kind == PART_SPREAD)
+            text_printf(e->out, "        k_take(%s, e%u, row, v);\n", field(e, pass, part),
+                        part->value);
+    }
+}
+
+/* The values that scaled sums are made of, or everything else in the pass. */
+static Values half_of(const RowsEmitter *e, uint32_t pass, const Parts *parts, bool scaled) {
+    const Rows *rows = e->facts->rows;
+    bool *roots = arena_array(e->scratch, bool, e->plan->ir->nodes.count);
+    for (uint32_t i = 0; i < parts->list.count; i++) {
+        const Part *part = &parts->list.data[i];
+        if ((part->kind == PART_SCALED) == scaled) roots[node_of(e, part->value)->arg[0]] = true;
+    }
+    for (uint32_t i = 0; i < e->plan->stores.count && !scaled; i++)
+        if (rows->stored[i] == pass) roots[e->plan->stores.data[i].value] = true;
+    return rows_made_of(e->scratch, rows, e->plan, roots, NULL);
+}
+
+/* The largest so far of each scaled sum, once: before a vector, and as what is taken off behind it. */
+static void print_largest(const RowsEmitter *e, uint32_t pass, const Parts *parts, bool before) {
+    for (uint32_t i = 0; i < parts->list.count; i++) {
+        Value largest = e->facts->rows->largest[parts->list.data[i].value];
+        bool seen = largest == 0;
+        for (uint32_t k = 0; k < i; k++)
+            seen |= e->facts->rows->largest[parts->list.data[k].value] == largest;
+        if (seen) continue;
+        if (before)
+            text_printf(e->out, "        const %s b%u = %s%u.t%u;\n", rows_real(e), largest,
+                        e->stem, pass, largest);
+        else
+            text_printf(e->out, "        const %s t%u = %s%u.t%u == -K_INF ? 0 : %s%u.t%u;\n",
+                        rows_real(e), largest, e->stem, pass, largest, e->stem, pass, largest);
+    }
+}
+
+static void print_rescaled(const RowsEmitter *e, uint32_t pass, const Parts *parts) {
+    for (uint32_t i = 0; i < parts->list.count; i++) {
+        const Part *part = &parts->list.data[i];
+        Value largest = e->facts->rows->largest[part->value];
+        if (part->kind != PART_SCALED) continue;
+        text_printf(e->out, "        %s = %s(%s, b%u, %s%u.t%u);\n", field(e, pass, part),
+                    rescale_of(e, part->value), field(e, pass, part), largest, e->stem, pass,
+                    largest);
+    }
+}
+
+static void print_over_vector(const RowsEmitter *e) {
+    text_add(e->out, "#pragma unroll\n        for (int j = 0; j < ROW::VEC; j++) {\n");
+}
+
+static void print_loop(const RowsEmitter *e, uint32_t pass, const Parts *parts) {
+    text_add(e->out, "    kept.each([&](auto v, auto &x, int i) {\n");
+    print_columns(e, pass);
+    print_packs(e, pass);
+    print_spread_arrays(e, parts);
+    print_centres(e, parts);
+    if (parts->online) print_largest(e, pass, parts, true);
+    print_over_vector(e);
+    if (parts->online)
+        print_statements(e, half_of(e, pass, parts, false), pass);
+    else
+        print_elements(e, pass);
+    print_takes(e, pass, parts, false);
+    print_puts(e, pass);
+    text_add(e->out, "        }\n");
+    print_spreads(e, pass, parts);
+    if (parts->online) {
+        print_rescaled(e, pass, parts);
+        print_largest(e, pass, parts, false);
+        print_over_vector(e);
+        print_statements(e, half_of(e, pass, parts, true), pass);
+        print_takes(e, pass, parts, true);
+        text_add(e->out, "        }\n");
+    }
+    print_stores(e, pass);
+    text_add(e->out, "    });\n");
+}
+
+/* --- results */
+
+/* What a pass gathered, as a value. A row of -inf has a sum of NaN. */
+static void print_result(const RowsEmitter *e, uint32_t pass, const Part *part) {
+    const IrNode *node = node_of(e, part->value);
+    const char *from = field(e, pass, part);
+    bool mean = part->kind == PART_MEAN || node->op == IR_MEAN;
+    if (part->kind == PART_REST) return;
+    text_printf(e->out, "    const %s %c%u = ", rows_type(e, part->value),
+                part->kind == PART_MEAN ? 'm' : 't', part->value);
+    if (part->kind == PART_SPREAD)
+        text_printf(e->out, "k_variance(%s);\n", from);
+    else if (part->kind == PART_SQUARE)
+        text_printf(e->out, "k_variance(%s, %s, share);\n",
+                    field(e, pass, &(Part){part->value, PART_REST}), from);
+    else if (part->kind == PART_SCALED)
+        text_printf(e->out, "t%u == -K_INF && kf_cols > 0 ? K_NAN : %s%s;\n",
+                    e->facts->rows->largest[part->value], from, mean ? " * share" : "");
+    else
+        text_printf(e->out, "%s%s;\n", from,
+                    mean                          ? " * share"
+                    : node->type.dtype == DT_BOOL ? " != 0"
+                                                  : "");
+    if (rows_is_divisor(e->facts, part->value))
+        text_printf(e->out, "    const %s r%u = 1 / t%u;\n", rows_real(e), part->value,
+                    part->value);
+}
+
+void rows_print_pass(const RowsEmitter *e, uint32_t pass) {
+    Parts parts = parts_of(e, pass);
+    text_printf(e->out, "\n    // pass %u\n", pass);
+    if (parts.list.count > 0)
+        text_printf(e->out, "    k_%s%u %s%u = {", e->stem, pass, e->stem, pass);
+    for (uint32_t i = 0; i < parts.list.count; i++) {
+        if (i > 0) text_add(e->out, ", ");
+        print_nothing(e, &parts.list.data[i]);
+    }
+    if (parts.list.count > 0) text_add(e->out, "};\n");
+    print_loop(e, pass, &parts);
+    if (parts.list.count > 0)
+        text_printf(e->out, "    %s%u = row.reduce(%s%u);\n", e->stem, pass, e->stem, pass);
+    for (uint32_t i = 0; i < parts.list.count; i++) print_result(e, pass, &parts.list.data[i]);
+}

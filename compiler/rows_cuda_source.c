@@ -1,0 +1,199 @@
+/* Arrays in, the structs that read them for a thread's part of a row out. One idea: what a vector
+ * reads of all arrays that have elements of their own is one thing, in registers, shared memory or
+ * memory; arrays that are the same in every row stay apart, as they stay in caches. */
+#include "compiler/rows_cuda_code.h"
+
+static const EmitLanguage *const CUDA = &emit_language_cuda;
+
+/* --- spelling */
+
+const char *rows_type(const RowsEmitter *e, Value value) {
+    return language_type(CUDA, e->plan, value_kind(ir_dtype(e->plan->ir, value)));
+}
+
+const char *rows_real(const RowsEmitter *e) {
+    return language_type(CUDA, e->plan, VALUE_REAL);
+}
+
+static const char *take(const RowsEmitter *e, Text *text) {
+    const char *copy = arena_copy(e->scratch, text_string(text), text->length);
+    text_free(text);
+    return copy;
+}
+
+const char *rows_operand(const RowsEmitter *e, Value value) {
+    Text text = {0};
+    emit_operand(&text, e->plan, CUDA, value, false);
+    return take(e, &text);
+}
+
+const Access *rows_load(const RowsEmitter *e, Value value) {
+    for (uint32_t i = 0; i < e->plan->loads.count; i++)
+        if (e->plan->loads.data[i].value == value) return &e->plan->loads.data[i];
+    return NULL;
+}
+
+const Access *rows_next_load(const RowsEmitter *e, RowsRole role, uint32_t *i) {
+    while (*i < e->plan->loads.count) {
+        const Access *access = &e->plan->loads.data[(*i)++];
+        if (rows_role(e->plan, access) == role) return access;
+    }
+    return NULL;
+}
+
+void rows_print_begin(const RowsEmitter *e, const Access *access) {
+    bool walks = access_walks_rows(e->plan, access);
+    text_printf(e->out, walks ? "%s + (" : "%s", access->name);
+    if (walks) emit_offset(e->out, e->plan, access, "place", NULL);
+    if (walks) text_add(e->out, ")");
+}
+
+const char *rows_single(const RowsEmitter *e, const Access *access) {
+    Text text = {0};
+    text_printf(&text, "%s[", access->name);
+    emit_offset(&text, e->plan, access, "place", NULL);
+    text_add(&text, "]");
+    return take(e, &text);
+}
+
+const char *rows_step(const RowsEmitter *e, const Access *access) {
+    return plan_stride_name(e->scratch, access, e->plan->rank - 1);
+}
+
+/* --- what is kept */
+
+/* What stands for elements outside the row. */
+static const char *other(const RowsEmitter *e, const Access *access) {
+    if (!e->facts->low || !dtype_is_float(access->dtype)) return "0";
+    return access->dtype == DT_F16 ? "0xfc00" : access->dtype == DT_BF16 ? "0xff80" : "-K_INF";
+}
+
+static const char *vector(const RowsEmitter *e, const Access *access, const char *once) {
+    const char *name = access->name;
+    const char *outside =
+        arena_printf(e->scratch, "(%s)%s", cuda_storage(access), other(e, access));
+    if (access->class == ACCESS_STRIDED)
+        return arena_printf(e->scratch, "row.load_each(%s, %s_step, v, %s)", name, name, outside);
+    return arena_printf(e->scratch, "row.template load%s<%s>(%s, v, %s)",
+                        access->class == ACCESS_DENSE ? "" : "_row", once, name, outside);
+}
+
+static void print_members(const RowsEmitter *e) {
+    const Access *access;
+    text_add(e->out, "    struct raw {\n");
+    for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));)
+        text_printf(e->out, "        k_pack<%s, ROW::VEC> %s;\n", cuda_storage(access),
+                    access->name);
+    text_add(e->out, "    };\n    struct seen {\n");
+    for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));)
+        text_printf(e->out, "        %s t%u[ROW::VEC]; // %s\n", rows_type(e, access->value),
+                    access->value, access->name);
+    for (uint32_t i = 0; i < e->plan->body.count; i++) {
+        Value v = e->plan->body.data[i];
+        if (e->facts->held[v])
+            text_printf(e->out, "        %s t%u[ROW::VEC]; // with HOLD\n", rows_type(e, v), v);
+    }
+    text_add(e->out, "    };\n    template <int THREADS> struct slots {\n");
+    for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));)
+        text_printf(e->out, "        __align__(16) k_pack<%s, ROW::VEC> %s[THREADS];\n",
+                    cuda_storage(access), access->name);
+    text_add(e->out, "    };\n");
+    for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));)
+        text_printf(e->out, "    const %s *const %s;\n", cuda_storage(access), access->name);
+    for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));)
+        if (access->class == ACCESS_STRIDED)
+            text_printf(e->out, "    const k_index %s_step;\n", access->name);
+}
+
+static void print_load(const RowsEmitter *e) {
+    const Access *access;
+    text_add(e->out, "\n    template <bool ONCE, typename I>\n    __device__ __forceinline__ raw "
+                     "load(const ROW &row, I v) const {\n        raw pack;\n");
+    for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));) {
+        bool once = rows_reads(e->facts, access) == 1;
+        text_printf(e->out, "        pack.%s = %s;\n", access->name,
+                    vector(e, access, once ? "true" : "ONCE"));
+    }
+    text_add(e->out, "        return pack;\n    }\n");
+}
+
+static void print_copy(const RowsEmitter *e) {
+    const Access *access;
+    text_add(e->out, "    template <int N>\n    __device__ __forceinline__ void copy(slots<N> &to, "
+                     "const ROW &row, int v) const {\n");
+    for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));) {
+        const char *name = access->name;
+        if (access->class == ACCESS_STRIDED)
+            text_printf(e->out, "        to.%s[threadIdx.x] = %s;\n", name,
+                        vector(e, access, "true"));
+        else
+            text_printf(e->out, "        row.copy%s(&to.%s[threadIdx.x], %s, v, (%s)%s);\n",
+                        access->class == ACCESS_DENSE ? "" : "_row", name, name,
+                        cuda_storage(access), other(e, access));
+    }
+    text_add(e->out, "    }\n    template <int N> static __device__ __forceinline__ raw "
+                     "fetch(const slots<N> &from) {\n        raw pack;\n");
+    for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));)
+        text_printf(e->out, "        pack.%s = from.%s[threadIdx.x];\n", access->name,
+                    access->name);
+    text_add(e->out, "        return pack;\n    }\n");
+}
+
+static void print_see(const RowsEmitter *e) {
+    const Access *access;
+    text_add(e->out, "    static __device__ __forceinline__ void see(seen &x, const raw &pack) {\n"
+                     "#pragma unroll\n        for (int j = 0; j < ROW::VEC; j++) {\n");
+    for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));)
+        cuda_set(e->out, access, arena_printf(e->scratch, "x.t%u[j]", access->value),
+                 arena_printf(e->scratch, "pack.%s.at[j]", access->name), 12);
+    text_add(e->out, "        }\n    }\n};\n");
+}
+
+void rows_print_source(const RowsEmitter *e) {
+    text_add(e->out, "// What is read of a vector, and seen of it by the passes.\n"
+                     "template <typename ROW> struct k_source {\n");
+    print_members(e);
+    print_load(e);
+    print_copy(e);
+    print_see(e);
+}
+
+void rows_print_make_source(const RowsEmitter *e) {
+    const Access *access;
+    uint32_t count = 0;
+    text_add(e->out, "    const k_source<ROW> source = {");
+    for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));) {
+        if (count++ > 0) text_add(e->out, ", ");
+        if (access->class == ACCESS_DENSE)
+            text_add(e->out, access->name);
+        else
+            rows_print_begin(e, access);
+    }
+    for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));)
+        if (access->class == ACCESS_STRIDED) text_printf(e->out, ", %s", rows_step(e, access));
+    text_add(e->out, "};\n    k_kept<KEEP, __ITEMS__, k_source<ROW>, ROW> kept(row, source);\n");
+}
+
+/* --- columns */
+
+void rows_print_ahead(const RowsEmitter *e) {
+    const Access *access;
+    if (!e->facts->columns) return;
+    text_add(e->out, "\n// Arrays that are one row, read ahead if EARLY.\n"
+                     "template <bool EARLY, int ITEMS, typename ROW> struct k_ahead {\n");
+    for (uint32_t i = 0; (access = rows_next_load(e, ROWS_COLUMN, &i));)
+        if (access->class == ACCESS_ROWS)
+            text_printf(e->out, "    const k_columns<EARLY, ITEMS, %s, ROW> %s;\n",
+                        cuda_storage(access), access->name);
+    text_add(e->out, "};\n");
+}
+
+void rows_print_make_ahead(const RowsEmitter *e, const char *type, const char *row, int indent) {
+    const Access *access;
+    uint32_t count = 0;
+    if (!e->facts->columns) return;
+    text_printf(e->out, "%*sconst %s ahead = {", indent, "", type);
+    for (uint32_t i = 0; (access = rows_next_load(e, ROWS_COLUMN, &i));)
+        if (access->class == ACCESS_ROWS) emit_next(e->out, count++, "{%s, %s}", access->name, row);
+    text_add(e->out, "};\n");
+}
