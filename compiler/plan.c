@@ -213,10 +213,10 @@ static bool is_reduced(const Plan *plan, uint32_t axis) {
 }
 
 /* Outermost first by the first output's strides, which is the given order where it is row-major, or
- * where reductions have a say in it. */
-static void order_axes(Plan *plan, const Type *shape) {
+ * where reductions, or who asks for `rows`, have a say in it. */
+static void order_axes(Plan *plan, const Type *shape, bool rows) {
     const int64_t *stride = plan->stores.data[0].stride;
-    bool given = plan->count == 0 || plan->group.kind != GROUP_ELEMENTWISE;
+    bool given = rows || plan->count == 0 || plan->group.kind != GROUP_ELEMENTWISE;
     for (uint32_t i = 0; i < shape->rank; i++) {
         uint32_t at = i;
         for (; at > 0 && !given; at--) {
@@ -250,22 +250,25 @@ static bool is_needed(const Plan *plan, uint32_t axis) {
 }
 
 /* Where each axis goes: an axis of extent 1 nowhere, one that every array walks together with the
- * axis outside it into that one. */
-static void choose_axes(Plan *plan, const Type *shape) {
+ * axis outside it into that one. The last stays alone where there are to be `rows`. */
+static void choose_axes(Plan *plan, const Type *shape, bool rows) {
     int32_t last = PLAN_DROPPED;
     plan->rank = plan->reduced = 0;
     for (uint32_t i = 0; i < plan->full_rank; i++) {
         uint32_t axis = plan->order[i];
+        bool alone = rows && i + 1 == plan->full_rank;
         plan->into[i] = PLAN_DROPPED;
-        if (shape->dim[axis] == 1 && !is_needed(plan, axis)) continue;
+        if (shape->dim[axis] == 1 && !alone && !is_needed(plan, axis)) continue;
         if (plan->rank == 0 && is_reduced(plan, axis)) plan->rank++; /* kept, of extent 1 */
-        if (!joins(plan, last, axis, shape)) plan->rank++;
+        if (alone || !joins(plan, last, axis, shape)) plan->rank++;
         if (is_reduced(plan, axis)) plan->reduced |= 1u << (plan->rank - 1);
         plan->into[i] = (int32_t)plan->rank - 1;
         last = (int32_t)axis;
     }
-    if (plan->rank == 0 && plan->full_rank > 0) plan->into[plan->full_rank - 1] = 0;
-    if (plan->rank == 0) plan->rank = 1;
+    uint32_t least = rows ? 2 : 1;
+    if (plan->rank < least && plan->full_rank > 0)
+        plan->into[plan->full_rank - 1] = (int32_t)least - 1;
+    if (plan->rank < least) plan->rank = least;
 }
 
 /* Merges as `into` says: an axis' stride is that of its innermost part. */
@@ -275,7 +278,8 @@ static void collapse(Plan *plan, const Type *shape) {
         if (plan->into[i] >= 0) plan->extent[plan->into[i]] *= shape->dim[plan->order[i]];
     for (uint32_t k = 0; k < access_count(plan); k++) {
         Access *access = access_at(plan, k);
-        int64_t stride[RANK_MAX] = {plan->full_rank == 0};
+        int64_t stride[RANK_MAX] = {0};
+        if (plan->full_rank == 0) stride[plan->rank - 1] = 1;
         for (uint32_t i = 0; i < plan->full_rank; i++)
             if (plan->into[i] >= 0) stride[plan->into[i]] = access->stride[plan->order[i]];
         memcpy(access->stride, stride, sizeof stride);
@@ -457,20 +461,28 @@ static Plan *finish(Arena *arena, Plan *plan) {
     return plan;
 }
 
-Plan *plan(Arena *arena, const Ir *ir, const Group *group) {
+static Plan *make(Arena *arena, const Ir *ir, const Group *group, bool rows) {
     Plan *plan = start(arena, ir, group);
-    order_axes(plan, &plan->group.shape);
-    choose_axes(plan, &plan->group.shape);
+    order_axes(plan, &plan->group.shape, rows);
+    choose_axes(plan, &plan->group.shape, rows);
     collapse(plan, &plan->group.shape);
     for (uint32_t i = 0; i < access_count(plan); i++) {
         Access *access = access_at(plan, i);
-        simplify_strides(plan, access);
+        if (!rows) simplify_strides(plan, access);
         access->class = classify(plan, access);
     }
     plan->index64 = needs_index64(plan);
     plan->text = canonical_text(arena, ir->source);
     plan->name = canonical_name(arena, ir->source);
     return finish(arena, plan);
+}
+
+Plan *plan(Arena *arena, const Ir *ir, const Group *group) {
+    return make(arena, ir, group, false);
+}
+
+Plan *plan_rows(Arena *arena, const Ir *ir, const Group *group) {
+    return make(arena, ir, group, true);
 }
 
 /* --- the same kernel at another shape */
