@@ -38,8 +38,8 @@ typedef struct Jobs {
 
 static const Device *cuda;
 
-static void add_job(Jobs *jobs, const Template *template, const Point *point,
-                    const Point *fallback, DType dtype, const char *arch) {
+static void add_job(Jobs *jobs, const Template *template, const Point *point, const Point *fallback,
+                    DType dtype, const char *arch) {
     Text source = {0};
     Job job = {.arch = arch, .template = template};
     job.suffix = tune_suffix(jobs->arena, &template->space, point);
@@ -94,8 +94,8 @@ static void add_rows(Jobs *jobs, uint32_t index) {
     const char *const *program = row_programs[index];
     DType dtype = dtypes[index % DTYPES];
     Program plain = program_make(jobs->arena, program[0], program[1]);
-    Program p = program_make(jobs->arena, program[0],
-                             fused_inputs(jobs->arena, program[1], &plain, dtype));
+    Program p =
+        program_make(jobs->arena, program[0], fused_inputs(jobs->arena, program[1], &plain, dtype));
     Kernels kernels = kernels_find(jobs->arena, jobs->library, p.ir);
     const Kernel *kernel = template_kernel(&kernels, "rows");
     Bindings bindings = bindings_of(jobs, kernel, p.ir);
