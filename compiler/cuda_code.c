@@ -63,6 +63,77 @@ void cuda_put(Text *out, const Plan *plan, const Access *access, const char *to,
     text_add(out, *helper ? ");\n" : ";\n");
 }
 
+static const char *value_type(const Plan *plan, Value value) {
+    return language_type(CUDA, plan, value_kind(ir_dtype(plan->ir, value)));
+}
+
+static void print_head(Text *out, const Plan *plan, const Parameters *parameters,
+                       const CudaElement *element) {
+    uint32_t at = 0;
+    text_printf(out, "K_INLINE void %s(", element->name);
+    for (uint32_t i = 0; i < element->piece->loads.count; i++) {
+        const Access *access = &plan->loads.data[element->piece->loads.data[i]];
+        emit_next(out, at++, "const %s %s", cuda_storage(access), access->name);
+    }
+    for (uint32_t i = 0; i < element->given_count; i++)
+        emit_next(out, at++, "const %s t%u", value_type(plan, element->given[i]),
+                  element->given[i]);
+    for (uint32_t i = 0; i < element->result_count; i++)
+        emit_next(out, at++, "%s &h%u", value_type(plan, element->results[i]), element->results[i]);
+    for (uint32_t i = 0; i < plan->stores.count && element->result_count == 0; i++)
+        emit_next(out, at++, "%s &%s", cuda_storage(&plan->stores.data[i]),
+                  plan->stores.data[i].name);
+    for (uint32_t i = 0; i < parameters->list.count; i++) {
+        const Parameter *parameter = &parameters->list.data[i];
+        if (parameter_is_scalar(parameter))
+            emit_next(out, at++, "const %s %s", dtype_info(parameter->dtype)->cuda,
+                      parameter->name);
+    }
+    text_add(out, ") {\n");
+}
+
+void cuda_element(Text *out, const Plan *plan, const Parameters *parameters,
+                  const CudaElement *element) {
+    const Piece *piece = element->piece;
+    print_head(out, plan, parameters, element);
+    for (uint32_t i = 0; i < piece->loads.count; i++) {
+        const Access *access = &plan->loads.data[piece->loads.data[i]];
+        cuda_get(out, plan, access, access->name, 4);
+    }
+    emit_values(out, plan, CUDA, piece->body.data, piece->body.count, 4);
+    for (uint32_t i = 0; i < element->result_count; i++)
+        text_printf(out, "    h%u = t%u;\n", element->results[i], element->results[i]);
+    for (uint32_t i = 0; i < plan->stores.count && element->result_count == 0; i++)
+        cuda_put(out, plan, &plan->stores.data[i], plan->stores.data[i].name, 4);
+    text_add(out, "}\n");
+}
+
+void cuda_hoisted(Text *out, const Plan *plan, const Parameters *parameters, const Hoist *hoist,
+                  const char *name) {
+    const Value *values = hoist->values.data;
+    uint32_t count = hoist->values.count;
+    Arena *scratch = arena_open();
+    const CudaElement first = {
+        arena_printf(scratch, "k_hoist_%s", name), &hoist->before, NULL, values, 0, count};
+    const CudaElement rest = {
+        arena_printf(scratch, "k_rest_%s", name), &hoist->after, values, NULL, count, 0};
+    if (count > 0) {
+        text_add(out, "\n// What a thread computes once.\n");
+        cuda_element(out, plan, parameters, &first);
+        text_add(out, "\n// The rest of an element.\n");
+        cuda_element(out, plan, parameters, &rest);
+    }
+    arena_close(scratch);
+}
+
+void cuda_scalars(Text *out, const Parameters *parameters) {
+    for (uint32_t i = 0; i < parameters->list.count; i++) {
+        const Parameter *parameter = &parameters->list.data[i];
+        if (parameter_is_scalar(parameter)) emit_next(out, 1, "%s", parameter->name);
+    }
+    text_add(out, ");\n");
+}
+
 void cuda_types(Text *out, const Plan *plan) {
     text_printf(out, SHARED_BEGIN "#define K_F64 %d\n#define K_INDEX64 %d\n",
                 plan->compute == DT_F64, plan->index64);

@@ -4,6 +4,7 @@
  * so that neither a tail nor a knob ever changes a bit. */
 #include <string.h>
 
+#include "compiler/c_vector.h"
 #include "compiler/emit_c.h"
 
 const EmitLanguage emit_language_c = {
@@ -24,6 +25,7 @@ typedef struct Emitter {
     Text *out;
     Arena *scratch;
     Parameters parameters;
+    VectorWalk run, span;
 } Emitter;
 
 /* --- lists */
@@ -73,34 +75,23 @@ static void print_arguments(const Emitter *e, Which which) {
     }
 }
 
-/* --- one vector */
-
-static void print_load(const Emitter *e, const Access *access) {
-    const char *type = language_type(C, e->plan, value_kind(access->dtype));
-    text_printf(e->out, "    const %s t%u = k_get_%s(%s);\n", type, access->value,
-                dtype_name(access->dtype), access->name);
-}
-
-static void print_store(const Emitter *e, const Access *access) {
-    text_printf(e->out, "    k_put_%s(%s, ", dtype_name(access->dtype), access->name);
-    emit_operand(e->out, e->plan, C, access->value, true);
-    text_add(e->out, ", stream);\n");
-}
-
 bool emit_c_copies(const Plan *plan) {
     return plan->body.count <= INLINE_OPERATIONS;
 }
 
-static void print_vector(const Emitter *e) {
-    text_add(e->out, "/* K_LANES elements that lie next to each other. */\n");
-    text_add(e->out, emit_c_copies(e->plan) ? "K_INLINE" : "static __attribute__((noinline))");
-    text_add(e->out, " void k_vector(");
-    print_parameters(e, SCALARS);
-    text_add(e->out, ", int stream) {\n");
-    for (uint32_t i = 0; i < e->plan->loads.count; i++) print_load(e, &e->plan->loads.data[i]);
-    emit_body(e->out, e->plan, C, 4);
-    for (uint32_t i = 0; i < e->plan->stores.count; i++) print_store(e, &e->plan->stores.data[i]);
-    text_add(e->out, "}\n");
+static VectorCode vector_code(const Emitter *e) {
+    return (VectorCode){e->out, e->plan, &e->parameters};
+}
+
+static void print_hoisted(const Emitter *e, const VectorWalk *walk) {
+    const VectorCode code = vector_code(e);
+    c_vector_hoisted(&code, walk);
+}
+
+static void print_call(const Emitter *e, const VectorWalk *walk, VectorForm *form,
+                       const char *stream) {
+    const VectorCode code = vector_code(e);
+    c_vector_call(&code, walk, form, stream);
 }
 
 /* --- a run of elements along the last axis */
@@ -139,18 +130,26 @@ static bool any_strided(const Plan *plan) {
     return false;
 }
 
+static const char *form_direct(const Access *access) {
+    return is_spread(access) ? "_v" : " + u";
+}
+
+static const char *form_buffered(const Access *access) {
+    (void)access;
+    return "_v";
+}
+
+static const char *form_dense(const Access *access) {
+    return access->class == ACCESS_DENSE ? " + i" : "_v";
+}
+
 /* Full vectors straight from and to memory. */
 static void print_direct(const Emitter *e) {
     text_add(e->out, "    for (; i + __UNROLL__ * K_LANES <= count; i += __UNROLL__ * K_LANES)\n"
                      "#pragma GCC unroll 16\n"
                      "        for (int64_t u = i; u < i + __UNROLL__ * K_LANES; u += K_LANES)\n"
-                     "            k_vector(");
-    for (uint32_t i = 0; i < access_count(e->plan); i++) {
-        const Access *access = access_at(e->plan, i);
-        emit_next(e->out, i, "%s%s", access->name, is_spread(access) ? "_v" : " + u");
-    }
-    print_arguments(e, SCALARS);
-    text_add(e->out, ", stream);\n");
+                     "            ");
+    print_call(e, &e->run, form_direct, "stream");
 }
 
 static void print_fetch(const Emitter *e, const Access *access) {
@@ -173,20 +172,13 @@ static void print_return(const Emitter *e, const Access *access) {
                     access->name, access->name, access->name);
 }
 
-static void print_vector_call(const Emitter *e) {
-    text_add(e->out, "        k_vector(");
-    for (uint32_t i = 0; i < access_count(e->plan); i++)
-        emit_next(e->out, i, "%s_v", access_at(e->plan, i)->name);
-    print_arguments(e, SCALARS);
-    text_add(e->out, ", 0);\n");
-}
-
 /* Whatever is left through buffers. */
 static void print_buffered(const Emitter *e) {
     text_add(e->out, "    for (; i < count; i += K_LANES) {\n"
                      "        const int n = count - i < K_LANES ? (int)(count - i) : K_LANES;\n");
     for (uint32_t i = 0; i < e->plan->loads.count; i++) print_fetch(e, &e->plan->loads.data[i]);
-    print_vector_call(e);
+    text_add(e->out, "        ");
+    print_call(e, &e->run, form_buffered, "0");
     for (uint32_t i = 0; i < e->plan->stores.count; i++) print_return(e, &e->plan->stores.data[i]);
     text_add(e->out, "    }\n");
 }
@@ -204,6 +196,7 @@ static void print_run(const Emitter *e) {
     print_parameters(e, INNER);
     text_add(e->out, ", int64_t count) {\n");
     print_buffers(e, false);
+    print_hoisted(e, &e->run);
     if (!any_strided(e->plan)) print_streaming(e);
     text_add(e->out, "    int64_t i = 0;\n");
     if (!any_strided(e->plan)) print_direct(e);
@@ -244,14 +237,9 @@ static void print_walk(const Emitter *e) {
 }
 
 static void print_dense_call(const Emitter *e) {
-    text_add(e->out, "        if (n == K_LANES) {\n            k_vector(");
-    for (uint32_t i = 0; i < access_count(e->plan); i++) {
-        const Access *access = access_at(e->plan, i);
-        bool dense = access->class == ACCESS_DENSE;
-        emit_next(e->out, i, "%s%s", access->name, dense ? " + i" : "_v");
-    }
-    print_arguments(e, SCALARS);
-    text_add(e->out, ", stream);\n            continue;\n        }\n");
+    text_add(e->out, "        if (n == K_LANES) {\n            ");
+    print_call(e, &e->span, form_dense, "stream");
+    text_add(e->out, "            continue;\n        }\n");
 }
 
 static void print_span(const Emitter *e) {
@@ -261,6 +249,7 @@ static void print_span(const Emitter *e) {
     print_parameters(e, SPAN);
     text_add(e->out, ", int64_t begin, int64_t end) {\n");
     print_buffers(e, true);
+    print_hoisted(e, &e->span);
     print_streaming(e);
     print_start(e);
     text_add(e->out, "    for (int64_t i = begin; i < end; i += K_LANES) {\n"
@@ -269,7 +258,8 @@ static void print_span(const Emitter *e) {
     print_dense_call(e);
     for (uint32_t i = 0; i < e->plan->loads.count; i++)
         if (e->plan->loads.data[i].class == ACCESS_DENSE) print_fetch(e, &e->plan->loads.data[i]);
-    print_vector_call(e);
+    text_add(e->out, "        ");
+    print_call(e, &e->span, form_buffered, "0");
     for (uint32_t i = 0; i < e->plan->stores.count; i++) print_return(e, &e->plan->stores.data[i]);
     text_add(e->out, "    }\n}\n#endif\n");
 }
@@ -402,13 +392,34 @@ int emit_c_bytes(const Plan *plan) {
     return wide ? 8 : 4;
 }
 
+/* What is one for all elements holds still, in a run also what is one a row. */
+static VectorWalk find_walk(const Emitter *e, const char *name, AccessClass also) {
+    bool *still = arena_array(e->scratch, bool, e->plan->loads.count);
+    for (uint32_t i = 0; i < e->plan->loads.count; i++) {
+        AccessClass class = e->plan->loads.data[i].class;
+        still[i] = class == ACCESS_SCALAR || class == also;
+    }
+    return (VectorWalk){name, hoist(e->scratch, e->plan, still)};
+}
+
+static void print_functions(const Emitter *e) {
+    const VectorCode code = vector_code(e);
+    bool whole = e->run.hoist.values.count == 0; /* then it is so in a span */
+    c_vector_functions(&code, &e->run);
+    if (!has_linear(e->plan) || whole) return;
+    text_add(e->out, "\n");
+    c_vector_functions(&code, &e->span);
+}
+
 const Template *emit_c(Arena *arena, const Plan *plan) {
     KnobText knobs[5];
     Text text = {0}, code = {0};
     uint32_t count = choose_knobs(plan, knobs);
     Emitter e = {.plan = plan, .out = &code, .scratch = arena_open()};
     e.parameters = language_parameters(C, plan, e.scratch);
-    print_vector(&e);
+    e.run = find_walk(&e, "run", ACCESS_SPLAT);
+    e.span = find_walk(&e, "span", ACCESS_SCALAR);
+    print_functions(&e);
     text_add(&code, SHARED_END);
     print_run(&e);
     if (has_linear(plan)) print_span(&e);

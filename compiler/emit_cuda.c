@@ -20,12 +20,25 @@ const EmitLanguage emit_language_cuda = {
 };
 static const EmitLanguage *const CUDA = &emit_language_cuda;
 
+/* How an array is read by a vector of elements along the last axis. */
+typedef enum Reach { REACH_VECTOR, REACH_FIXED, REACH_ROW, REACH_SCALAR, REACH_EACH } Reach;
+typedef Reach ReachOf(const Plan *plan, const Access *access);
+
+/* How a thread walks: how it reads arrays, and what it computes once for all that it meets. */
+typedef struct Walk {
+    ReachOf *reach_of;
+    Hoist hoist;
+    const char *name; /* of its pieces, k_hoist_NAME and k_rest_NAME */
+    const char *form; /* of what is hoisted: one a column, or one */
+} Walk;
+
 typedef struct Emitter {
     const Plan *plan;
     Text *out;
     Arena *scratch;
     Parameters parameters;
     int64_t vec; /* largest VEC */
+    Walk rows, line;
 } Emitter;
 
 static void print_parameters(const Emitter *e, const char *whole) {
@@ -39,38 +52,11 @@ static void print_arguments(const Emitter *e) {
 /* --- one element */
 
 static void print_element(const Emitter *e) {
-    text_add(e->out, "// One element.\nK_INLINE void k_element(");
-    for (uint32_t i = 0; i < access_count(e->plan); i++) {
-        const Access *access = access_at(e->plan, i);
-        bool store = access_is_store(e->plan, i);
-        emit_next(e->out, i, "%s%s %s%s", store ? "" : "const ", cuda_storage(access),
-                  store ? "&" : "", access->name);
-    }
-    for (uint32_t i = 0; i < e->parameters.list.count; i++) {
-        const Parameter *parameter = &e->parameters.list.data[i];
-        if (parameter_is_scalar(parameter))
-            emit_next(e->out, 1, "const %s %s", dtype_info(parameter->dtype)->cuda,
-                      parameter->name);
-    }
-    text_add(e->out, ") {\n");
-    for (uint32_t i = 0; i < e->plan->loads.count; i++) {
-        const Access *access = &e->plan->loads.data[i];
-        cuda_get(e->out, e->plan, access, access->name, 4);
-    }
-    emit_body(e->out, e->plan, CUDA, 4);
-    for (uint32_t i = 0; i < e->plan->stores.count; i++) {
-        const Access *access = &e->plan->stores.data[i];
-        cuda_put(e->out, e->plan, access, access->name, 4);
-    }
-    text_add(e->out, "}\n");
-}
-
-static void print_scalar_arguments(const Emitter *e) {
-    for (uint32_t i = 0; i < e->parameters.list.count; i++) {
-        const Parameter *parameter = &e->parameters.list.data[i];
-        if (parameter_is_scalar(parameter)) emit_next(e->out, 1, "%s", parameter->name);
-    }
-    text_add(e->out, ");\n");
+    const bool *none = arena_array(e->scratch, bool, e->plan->loads.count);
+    const Hoist whole = hoist(e->scratch, e->plan, none);
+    const CudaElement element = {.name = "k_element", .piece = &whole.after};
+    text_add(e->out, "// One element.\n");
+    cuda_element(e->out, e->plan, &e->parameters, &element);
 }
 
 /* "in_x[row * kf_cols + column]" */
@@ -105,14 +91,11 @@ static void print_single(const Emitter *e) {
             emit_offset(e->out, e->plan, access, "row", line ? "i" : "column");
         text_add(e->out, "]");
     }
-    print_scalar_arguments(e);
+    cuda_scalars(e->out, &e->parameters);
     text_add(e->out, "}\n");
 }
 
 /* --- vectors */
-
-/* How an array is read by a vector of elements along the last axis. */
-typedef enum Reach { REACH_VECTOR, REACH_FIXED, REACH_ROW, REACH_SCALAR, REACH_EACH } Reach;
 
 /* While a thread walks down its columns: FIXED is the same in every row, ROW one value a row. */
 static Reach reach_in_rows(const Plan *plan, const Access *access) {
@@ -132,18 +115,70 @@ static Reach reach_in_line(const Plan *plan, const Access *access) {
     return access->class == ACCESS_DENSE ? REACH_VECTOR : REACH_EACH;
 }
 
-typedef Reach ReachOf(const Plan *plan, const Access *access);
+static const char *reach_form(Reach reach) {
+    static const char *const forms[] = {[REACH_VECTOR] = "[u].at[j]",
+                                        [REACH_EACH] = "[u].at[j]",
+                                        [REACH_FIXED] = ".at[j]",
+                                        [REACH_ROW] = "[u]",
+                                        [REACH_SCALAR] = ""};
+    return forms[reach];
+}
+
+/* FIXED and SCALAR hold still. */
+static Hoist find_hoist(const Emitter *e, ReachOf *reach_of) {
+    bool *still = arena_array(e->scratch, bool, e->plan->loads.count);
+    for (uint32_t i = 0; i < e->plan->loads.count; i++) {
+        Reach reach = reach_of(e->plan, &e->plan->loads.data[i]);
+        still[i] = reach == REACH_FIXED || reach == REACH_SCALAR;
+    }
+    return hoist(e->scratch, e->plan, still);
+}
+
+static void find_walks(Emitter *e) {
+    Hoist rows = find_hoist(e, reach_in_rows), line = find_hoist(e, reach_in_line);
+    e->rows = (Walk){reach_in_rows, rows, "rows", "[j]"};
+    e->line = (Walk){reach_in_line, line, "line", ""};
+}
 
 static void print_pack(const Emitter *e, const Access *access, const char *suffix, int indent) {
     text_printf(e->out, "%*sk_pack<%s, __VEC__> %s_v%s;\n", indent, "", cuda_storage(access),
                 access->name, suffix);
 }
 
+/* The piece's loads, as they were read. Returns their number. */
+static uint32_t print_read(const Emitter *e, const Walk *walk, const Piece *piece) {
+    for (uint32_t i = 0; i < piece->loads.count; i++) {
+        const Access *access = &e->plan->loads.data[piece->loads.data[i]];
+        emit_next(e->out, i, "%s_v%s", access->name, reach_form(walk->reach_of(e->plan, access)));
+    }
+    return piece->loads.count;
+}
+
+/* What a thread computes once. */
+static void print_hoisted(const Emitter *e, const Walk *walk, int indent) {
+    const Hoist *h = &walk->hoist;
+    bool columns = *walk->form;
+    for (uint32_t i = 0; i < h->values.count; i++) {
+        ValueKind kind = value_kind(ir_dtype(e->plan->ir, h->values.data[i]));
+        text_printf(e->out, "%*s%s h%u%s;\n", indent, "", language_type(CUDA, e->plan, kind),
+                    h->values.data[i], columns ? "[__VEC__]" : "");
+    }
+    if (h->values.count == 0) return;
+    if (columns)
+        text_printf(e->out, "#pragma unroll\n%*sfor (int j = 0; j < __VEC__; j++)\n    ", indent,
+                    "");
+    text_printf(e->out, "%*sk_hoist_%s(", indent, "", walk->name);
+    uint32_t at = print_read(e, walk, &h->before);
+    for (uint32_t i = 0; i < h->values.count; i++)
+        emit_next(e->out, at++, "h%u%s", h->values.data[i], walk->form);
+    cuda_scalars(e->out, &e->parameters);
+}
+
 /* What a thread reads once. */
-static void print_once(const Emitter *e, ReachOf *reach_of, int indent) {
+static void print_once(const Emitter *e, const Walk *walk, int indent) {
     for (uint32_t i = 0; i < e->plan->loads.count; i++) {
         const Access *access = &e->plan->loads.data[i];
-        Reach reach = reach_of(e->plan, access);
+        Reach reach = walk->reach_of(e->plan, access);
         if (reach == REACH_SCALAR)
             text_printf(e->out, "%*sconst %s %s_v = %s[0];\n", indent, "", cuda_storage(access),
                         access->name, access->name);
@@ -152,13 +187,14 @@ static void print_once(const Emitter *e, ReachOf *reach_of, int indent) {
                         "%*sconst k_pack<%s, __VEC__> %s_v = k_load<__VEC__>(%s + column);\n",
                         indent, "", cuda_storage(access), access->name, access->name);
     }
+    print_hoisted(e, walk, indent);
 }
 
 /* What the vectors in flight read. */
-static void print_flight(const Emitter *e, ReachOf *reach_of, int indent) {
+static void print_flight(const Emitter *e, const Walk *walk, int indent) {
     for (uint32_t i = 0; i < e->plan->loads.count; i++) {
         const Access *access = &e->plan->loads.data[i];
-        Reach reach = reach_of(e->plan, access);
+        Reach reach = walk->reach_of(e->plan, access);
         if (reach == REACH_VECTOR || reach == REACH_EACH)
             print_pack(e, access, "[__UNROLL__]", indent);
         else if (reach == REACH_ROW)
@@ -187,20 +223,17 @@ static void print_vector_load(const Emitter *e, const Access *access, const char
 }
 
 /* The call for one element of the vectors of step u. */
-static void print_element_call(const Emitter *e, ReachOf *reach_of, int indent) {
-    text_printf(e->out, "#pragma unroll\n%*sfor (int j = 0; j < __VEC__; j++)\n%*sk_element(",
-                indent, "", indent + 4, "");
-    for (uint32_t i = 0; i < access_count(e->plan); i++) {
-        const Access *access = access_at(e->plan, i);
-        Reach reach = access_is_store(e->plan, i) ? REACH_FIXED : reach_of(e->plan, access);
-        static const char *const forms[] = {[REACH_VECTOR] = "[u].at[j]",
-                                            [REACH_EACH] = "[u].at[j]",
-                                            [REACH_FIXED] = ".at[j]",
-                                            [REACH_ROW] = "[u]",
-                                            [REACH_SCALAR] = ""};
-        emit_next(e->out, i, "%s_v%s", access->name, forms[reach]);
-    }
-    print_scalar_arguments(e);
+static void print_element_call(const Emitter *e, const Walk *walk, int indent) {
+    const Hoist *h = &walk->hoist;
+    text_printf(e->out, "#pragma unroll\n%*sfor (int j = 0; j < __VEC__; j++)\n%*s", indent, "",
+                indent + 4, "");
+    text_printf(e->out, h->values.count ? "k_rest_%s(" : "k_element(", walk->name);
+    uint32_t at = print_read(e, walk, &h->after);
+    for (uint32_t i = 0; i < h->values.count; i++)
+        emit_next(e->out, at++, "h%u%s", h->values.data[i], walk->form);
+    for (uint32_t i = 0; i < e->plan->stores.count; i++)
+        emit_next(e->out, at++, "%s_v%s", e->plan->stores.data[i].name, reach_form(REACH_FIXED));
+    cuda_scalars(e->out, &e->parameters);
 }
 
 static void print_stores(const Emitter *e, const char *row, const char *column, int indent) {
@@ -219,10 +252,10 @@ static void print_stores(const Emitter *e, const char *row, const char *column, 
     }
 }
 
-static void print_compute(const Emitter *e, ReachOf *reach_of, int indent) {
+static void print_compute(const Emitter *e, const Walk *walk, int indent) {
     for (uint32_t i = 0; i < e->plan->stores.count; i++)
         print_pack(e, &e->plan->stores.data[i], "", indent);
-    print_element_call(e, reach_of, indent);
+    print_element_call(e, walk, indent);
 }
 
 static void print_function(const Emitter *e, const char *comment) {
@@ -266,17 +299,17 @@ static void print_rows(const Emitter *e) {
              "    const k_index down = (k_index)gridDim.y * blockDim.y * __UNROLL__;\n"
              "    k_index column = ((k_index)blockIdx.x * blockDim.x + threadIdx.x) * __VEC__;\n"
              "    for (; column < kf_cols; column += right) {\n");
-    print_once(e, reach_in_rows, 8);
+    print_once(e, &e->rows, 8);
     text_add(e->out,
              "        k_index top = (k_index)blockIdx.y * blockDim.y * __UNROLL__ + threadIdx.y;\n"
              "        for (; top < kf_rows; top += down) {\n");
-    print_flight(e, reach_in_rows, 12);
+    print_flight(e, &e->rows, 12);
     text_add(e->out, row_step);
     emit_coordinates(e->out, CUDA, e->plan, "row", 16);
     print_row_loads(e);
     text_printf(e->out, "            }\n%s", row_step);
     emit_coordinates(e->out, CUDA, e->plan, "row", 16);
-    print_compute(e, reach_in_rows, 16);
+    print_compute(e, &e->rows, 16);
     print_stores(e, "row", "column", 16);
     text_add(e->out, "            }\n        }\n    }\n}\n");
 }
@@ -375,15 +408,15 @@ static void print_line(const Emitter *e) {
         "    const k_index n = %s, vectors = n / __VEC__;\n"
         "    k_index first = (k_index)blockIdx.x * (__BLOCK__ * __UNROLL__) + threadIdx.x;\n",
         language_total(e->plan));
-    print_once(e, reach_in_line, 4);
+    print_once(e, &e->line, 4);
     text_add(
         e->out,
         "    for (; first < vectors; first += (k_index)gridDim.x * (__BLOCK__ * __UNROLL__)) {\n");
-    print_flight(e, reach_in_line, 8);
+    print_flight(e, &e->line, 8);
     text_add(e->out, line_step);
     print_line_loads(e);
     text_printf(e->out, "        }\n%s", line_step);
-    print_compute(e, reach_in_line, 12);
+    print_compute(e, &e->line, 12);
     print_stores(e, e->plan->rank == 1 ? "" : NULL, "i", 12);
     text_add(e->out, "        }\n        if (__GRID__ == 0) break; // one tile a block\n    }\n");
     print_tail(e);
@@ -424,6 +457,8 @@ static void print_twin(const Emitter *e) {
 static void print_code(const Emitter *e) {
     bool rows = e->plan->rank >= 2, line = language_linear(e->plan);
     print_element(e);
+    if (rows) cuda_hoisted(e->out, e->plan, &e->parameters, &e->rows.hoist, "rows");
+    if (line) cuda_hoisted(e->out, e->plan, &e->parameters, &e->line.hoist, "line");
     if (e->vec > 1) print_single(e);
     text_add(e->out, SHARED_END);
     if (rows && line) text_add(e->out, "\n#if __INDEX__ == 1");
@@ -443,6 +478,7 @@ const Template *emit_cuda(Arena *arena, const Plan *plan) {
     for (uint32_t i = 0; i < knobs[0].count; i++)
         if (knobs[0].values[i] > e.vec) e.vec = knobs[0].values[i];
     e.parameters = language_parameters(CUDA, plan, e.scratch);
+    find_walks(&e);
     print_code(&e);
     e.out = &text;
     emit_head(&text, CUDA, plan, knobs, count);

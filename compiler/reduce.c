@@ -234,9 +234,8 @@ void reduce_head(Text *out, const Reduce *reduce, const KnobText *knobs, uint32_
     text_add(out, "//! args    ");
     for (uint32_t i = 0; i < access_count(plan); i++)
         text_printf(out, " %s", access_at(plan, i)->name);
-    text_add(out, " workspace");
     for (uint32_t i = 0; i < reduce->parameters.list.count; i++)
         text_printf(out, " %s", reduce->parameters.list.data[i].name);
-    text_add(out, "\n");
+    text_add(out, " workspace\n");
     emit_knobs(out, knobs, count);
 }

@@ -27,6 +27,11 @@ typedef struct Reduce {
     Parameters parameters;       /* besides arrays and the workspace */
 } Reduce;
 
+/* Something is kept inside the reduced axes. */
+static inline bool reduce_has_inner(const Reduce *reduce) {
+    return reduce->inner.end > reduce->inner.first;
+}
+
 /* `plan` has reductions and one pass. */
 const Reduce *reduce_open(Arena *arena, const Plan *plan, const EmitLanguage *language);
 

@@ -4,9 +4,9 @@
 
 #include "compiler/reduce.h"
 
-enum { REDUCE_KNOBS = 6 };
+enum { REDUCE_CUDA_KNOBS = 6 };
 
-uint32_t reduce_cuda_knobs(const Reduce *reduce, KnobText knobs[REDUCE_KNOBS]);
+uint32_t reduce_cuda_knobs(const Reduce *reduce, KnobText knobs[REDUCE_CUDA_KNOBS]);
 /* `part`: bytes of a partial result. */
 void reduce_cuda_rules(Text *out, const Reduce *reduce, uint32_t part);
 /* Some array is read in vectors. */

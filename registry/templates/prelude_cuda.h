@@ -780,12 +780,11 @@ template <typename R, int N> K_INLINE void k_take(k_product<R> &to, const R (&x)
 }
 
 //@ k_largest
-// NaN goes through.
 template <typename R> struct k_largest {
     R x;
 };
 template <typename R> K_INLINE k_largest<R> k_join(k_largest<R> a, k_largest<R> b) {
-    return {a.x > b.x || a.x != a.x ? a.x : b.x};
+    return {k_max(a.x, b.x)};
 }
 template <typename R, int N> K_INLINE void k_take(k_largest<R> &to, const R (&x)[N]) {
 #pragma unroll
@@ -797,7 +796,7 @@ template <typename R> struct k_smallest {
     R x;
 };
 template <typename R> K_INLINE k_smallest<R> k_join(k_smallest<R> a, k_smallest<R> b) {
-    return {a.x < b.x || a.x != a.x ? a.x : b.x};
+    return {k_min(a.x, b.x)};
 }
 template <typename R, int N> K_INLINE void k_take(k_smallest<R> &to, const R (&x)[N]) {
 #pragma unroll
@@ -902,5 +901,15 @@ template <bool WIDE, int N, typename T, typename I> K_INLINE k_pack<T, N> k_load
     k_pack<T, N> pack;
 #pragma unroll
     for (int j = 0; j < N; j++) pack.at[j] = j < count ? from[j] : T(0);
+    return pack;
+}
+
+//@ k_load_each
+// N elements, `step` apart.
+template <int N, typename T, typename I> K_INLINE k_pack<T, N> k_load_each(const T *from, I step) {
+    k_pack<T, N> pack;
+    if (step == 1 && k_aligned<N>(from)) return k_load<N>(from);
+#pragma unroll
+    for (int j = 0; j < N; j++) pack.at[j] = from[j * step];
     return pack;
 }

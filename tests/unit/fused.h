@@ -11,6 +11,7 @@ static const char *const fused_programs[][2] = {
     {"gelu(x+b)+res", "x=7x333 b=333 res=7x333"},
     {"tanh(x*res+b)*sigmoid(x)+0.5*res", "x=16x64 res=16x64 b=64"},
     {"relu(x*s + b) + c", "x=37x32 s=37x1 b=32 c=scalar"},
+    {"x * exp(b) / sqrt(c) + tanh(s) - b", "x=19x40 b=40 c=19x1 s=scalar"},
     {"x + y - z", "x=4x1x6x5 y=3x1x5 z=4x3x6x1"},
     {"x + y.T", "x=10x12 y=12x10"},
     {"x * 2", "x=10x10@128,1"},

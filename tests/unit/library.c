@@ -211,7 +211,7 @@ static void errors_are_values_with_a_message(void **state) {
     } cases[] = {
         {"relu(x", "cpu", "is not closed", KF_INPUT},
         {"gleu(x)", "cpu", "did you mean 'gelu'", KF_INPUT},
-        {"sum(x)", "cpu", "no kernel covers", KF_NO_KERNEL},
+        {"i32(x) @ i32(x)", "cpu", "no kernel covers", KF_NO_KERNEL},
         {"x + 1", "quantum", "unknown device", KF_ENVIRONMENT},
     };
     KfSession *session = open_session();

@@ -20,10 +20,6 @@ static int64_t extent(const Plan *plan, Section section) {
     return extent;
 }
 
-static bool has_columns(const Reduce *reduce) {
-    return reduce->inner.end > reduce->inner.first;
-}
-
 /* Bytes that one element brings into registers; of the widest type. */
 static uint32_t flight_bytes(const Reduce *reduce, uint32_t *widest) {
     uint32_t sum = 0;
@@ -61,7 +57,8 @@ static KnobText vec_knob(const Reduce *reduce, int64_t along) {
     int64_t most = is_long(reduce) || !reduce_cuda_has_vectors(reduce) ? 1 : VECTOR_BYTES / widest;
     while (most > 1 && most * bytes > FLIGHT_BYTES) most /= 2;
     int64_t first = most;
-    while (first > 1 && (has_columns(reduce) ? along % first != 0 : along < 4 * first)) first /= 2;
+    while (first > 1 && (reduce_has_inner(reduce) ? along % first != 0 : along < 4 * first))
+        first /= 2;
     return powers("VEC", first, 1, most);
 }
 
@@ -103,8 +100,8 @@ static uint32_t column_knobs(const Reduce *reduce, KnobText *knobs) {
     return count;
 }
 
-uint32_t reduce_cuda_knobs(const Reduce *reduce, KnobText knobs[REDUCE_KNOBS]) {
-    return has_columns(reduce) ? column_knobs(reduce, knobs) : row_knobs(reduce, knobs);
+uint32_t reduce_cuda_knobs(const Reduce *reduce, KnobText knobs[REDUCE_CUDA_KNOBS]) {
+    return reduce_has_inner(reduce) ? column_knobs(reduce, knobs) : row_knobs(reduce, knobs);
 }
 
 /* --- rules */
@@ -158,8 +155,8 @@ void reduce_cuda_rules(Text *out, const Reduce *reduce, uint32_t part) {
     uint32_t widest, bytes = flight_bytes(reduce, &widest);
     text_printf(out, "//! prefer   __VEC__ * __UNROLL__ * %u <= %d\n", bytes, FLIGHT_BYTES);
     text_printf(out, "//! prefer   __VEC__ * __UNROLL__ * %u >= 16 || %s < 4096\n", bytes,
-                has_columns(reduce) ? "kf_depth * kf_inner" : "kf_depth");
-    if (has_columns(reduce))
+                reduce_has_inner(reduce) ? "kf_depth * kf_inner" : "kf_depth");
+    if (reduce_has_inner(reduce))
         print_column_rules(out, reduce, part);
     else
         print_row_rules(out, reduce, part);
