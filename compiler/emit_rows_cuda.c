@@ -9,13 +9,20 @@ static const EmitLanguage *const CUDA = &emit_language_cuda;
 
 static void print_uniform(const RowsEmitter *e, uint32_t pass) {
     Values values = rows_uniform(e->scratch, e->facts->rows, e->plan, pass);
-    emit_values(e->out, e->plan, CUDA, values.at, values.count, 4);
+    for (uint32_t i = 0; i < values.count; i++) {
+        emit_statement(e->out, e->plan, CUDA, values.at[i], 4);
+        rows_print_divisor(e, values.at[i]);
+    }
 }
 
 static void print_uniform_loads(const RowsEmitter *e) {
     const Access *access;
     for (uint32_t i = 0; (access = rows_next_load(e, ROWS_UNIFORM, &i));)
         cuda_get(e->out, e->plan, access, rows_single(e, access), 4);
+    for (uint32_t i = 0; (access = rows_next_load(e, ROWS_UNIFORM, &i));)
+        rows_print_divisor(e, access->value);
+    for (uint32_t i = 0; i < e->plan->scalars.count; i++)
+        rows_print_divisor(e, e->plan->scalars.data[i].value);
 }
 
 static void print_row_stores(const RowsEmitter *e) {

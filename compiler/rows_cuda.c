@@ -101,16 +101,29 @@ static uint32_t find_harmless(const Plan *plan, double fill, bool *harmless) {
 
 /* --- quotients */
 
-bool rows_is_divisor(const RowsCuda *facts, Value value) {
-    const Ir *ir = facts->plan->ir;
-    const IrNode *sum = ir_node(ir, value);
-    return sum->op == IR_SUM && facts->plan->compute == DT_F32 && rows_power(ir, sum->arg[0]);
+static bool is_power_sum(const RowsCuda *facts, Value value) {
+    const IrNode *sum = ir_node(facts->plan->ir, value);
+    return sum->op == IR_SUM && facts->plan->compute == DT_F32 &&
+           rows_power(facts->plan->ir, sum->arg[0]);
 }
 
-bool rows_multiplies(const RowsCuda *facts, Value value) {
+RowsQuotient rows_quotient(const RowsCuda *facts, Value value) {
     const IrNode *node = ir_node(facts->plan->ir, value);
-    return ir_is_primitive(node) && ir_primitive(node) == P_DIV && !facts->rows->uniform[value] &&
-           rows_is_divisor(facts, node->arg[1]);
+    Scalar constant;
+    if (!ir_is_primitive(node) || ir_primitive(node) != P_DIV || facts->rows->uniform[value] ||
+        !dtype_is_float(node->type.dtype) || !facts->rows->uniform[node->arg[1]] ||
+        plan_constant(facts->plan, node->arg[1], &constant))
+        return ROWS_DIVIDED;
+    return is_power_sum(facts, node->arg[1]) ? ROWS_MULTIPLIED : ROWS_ROUNDED;
+}
+
+RowsQuotient rows_divisor(const RowsCuda *facts, Value value) {
+    for (uint32_t i = 0; i < facts->plan->body.count; i++) {
+        Value v = facts->plan->body.data[i];
+        RowsQuotient how = rows_quotient(facts, v);
+        if (how != ROWS_DIVIDED && ir_node(facts->plan->ir, v)->arg[1] == value) return how;
+    }
+    return ROWS_DIVIDED;
 }
 
 /* --- squares */

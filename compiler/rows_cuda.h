@@ -31,10 +31,16 @@ RowsCuda rows_cuda_find(Arena *arena, const Plan *plan, RowsForm form);
 /* In how many passes a load is read. */
 uint32_t rows_reads(const RowsCuda *facts, const Access *access);
 
-/* `value` is a sum over exp(a - max(a)), which is from 1 on and less exact than one more rounding:
- * elements are multiplied by its reciprocal. `value` is an element divided by one. */
-bool rows_is_divisor(const RowsCuda *facts, Value value);
-bool rows_multiplies(const RowsCuda *facts, Value value);
+/* How an element is divided by what is one value a row. */
+typedef enum RowsQuotient {
+    ROWS_DIVIDED, /* by `/` */
+    ROWS_ROUNDED, /* with the same result, by a k_divisor */
+    ROWS_MULTIPLIED, /* by the reciprocal of a sum over exp(a - max(a)): it is from 1 on, and less exact
+                        than one more rounding */
+} RowsQuotient;
+/* How the element `value` is made; how elements are divided by `value`. */
+RowsQuotient rows_quotient(const RowsCuda *facts, Value value);
+RowsQuotient rows_divisor(const RowsCuda *facts, Value value);
 
 enum { ROWS_CUDA_KNOBS = 12 };
 /* Online passes are fewer, and their kernel is there as well. */

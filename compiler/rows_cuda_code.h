@@ -29,6 +29,9 @@ const char *rows_single(const RowsEmitter *e, const Access *access);
 /* "kf_in_x_s1": the distance of a strided array's elements. */
 const char *rows_step(const RowsEmitter *e, const Access *access);
 
+/* What elements are divided by `value` with, behind it: "const k_divisor<float> k6(t6);"; or nothing. */
+void rows_print_divisor(const RowsEmitter *e, Value value);
+
 /* struct k_source: the arrays that are kept, for k_kept; and one of it, `source`. */
 void rows_print_source(const RowsEmitter *e);
 void rows_print_make_source(const RowsEmitter *e);

@@ -161,14 +161,23 @@ void rows_print_struct(const RowsEmitter *e, uint32_t pass) {
 
 /* --- one element */
 
+static void print_quotient(const RowsEmitter *e, Value v) {
+    const IrNode *node = node_of(e, v);
+    const char *a = rows_operand(e, node->arg[0]);
+    text_printf(e->out, "            const %s t%u = ", rows_type(e, v), v);
+    if (rows_quotient(e->facts, v) == ROWS_MULTIPLIED)
+        text_printf(e->out, "%s * r%u;\n", a, node->arg[1]);
+    else
+        text_printf(e->out, "q%u[j];\n", v);
+}
+
 /* A value as a statement: of an element, of a column, computed; a square that is only summed up is
  * multiplied there. */
 static void print_statement(const RowsEmitter *e, Value v) {
     const Access *access = rows_load(e, v);
     if (e->facts->folded[v]) return;
-    if (rows_multiplies(e->facts, v))
-        text_printf(e->out, "            const %s t%u = %s * r%u;\n", rows_type(e, v), v,
-                    rows_operand(e, node_of(e, v)->arg[0]), node_of(e, v)->arg[1]);
+    if (rows_quotient(e->facts, v) != ROWS_DIVIDED)
+        print_quotient(e, v);
     else if (!access)
         emit_statement(e->out, e->plan, CUDA, v, 12);
     else if (rows_role(e->plan, access) == ROWS_KEPT)
@@ -310,6 +319,26 @@ static void print_stores(const RowsEmitter *e, uint32_t pass) {
 
 /* --- the loop */
 
+static void print_over_vector(const RowsEmitter *e) {
+    text_add(e->out, "#pragma unroll\n        for (int j = 0; j < ROW::VEC; j++) {\n");
+}
+
+/* Quotients that are rounded as divisions are, a vector at a time. */
+static void print_quotients(const RowsEmitter *e, Values values) {
+    for (uint32_t i = 0; i < values.count; i++) {
+        Value v = values.at[i];
+        const IrNode *node = node_of(e, v);
+        if (rows_quotient(e->facts, v) != ROWS_ROUNDED) continue;
+        bool *roots = arena_array(e->scratch, bool, e->plan->ir->nodes.count);
+        roots[node->arg[0]] = true;
+        text_printf(e->out, "        %s q%u[ROW::VEC];\n", rows_real(e), v);
+        print_over_vector(e);
+        print_statements(e, rows_made_of(e->scratch, e->facts->rows, e->plan, roots));
+        text_printf(e->out, "            q%u[j] = %s;\n        }\n        k_quotients(q%u, k%u);\n",
+                    v, rows_operand(e, node->arg[0]), v, node->arg[1]);
+    }
+}
+
 static void print_columns(const RowsEmitter *e, uint32_t pass) {
     Values values = rows_elements(e->scratch, e->facts->rows, e->plan, pass);
     for (uint32_t i = 0; i < values.count; i++) {
@@ -381,10 +410,6 @@ static void print_rescaled(const RowsEmitter *e, uint32_t pass, const Parts *par
     }
 }
 
-static void print_over_vector(const RowsEmitter *e) {
-    text_add(e->out, "#pragma unroll\n        for (int j = 0; j < ROW::VEC; j++) {\n");
-}
-
 static void print_loop(const RowsEmitter *e, uint32_t pass, const Parts *parts) {
     text_add(e->out, "    kept.each([&](auto v, auto &x, int i) {\n");
     print_columns(e, pass);
@@ -392,8 +417,10 @@ static void print_loop(const RowsEmitter *e, uint32_t pass, const Parts *parts) 
     print_moment_arrays(e, parts);
     print_centres(e, parts);
     if (parts->online) print_largest(e, pass, parts, true);
+    Values values = half_of(e, pass, parts, false);
+    print_quotients(e, values);
     print_over_vector(e);
-    print_statements(e, half_of(e, pass, parts, false));
+    print_statements(e, values);
     print_takes(e, pass, parts, false);
     print_puts(e, pass);
     text_add(e->out, "        }\n");
@@ -401,8 +428,10 @@ static void print_loop(const RowsEmitter *e, uint32_t pass, const Parts *parts) 
     if (parts->online) {
         print_rescaled(e, pass, parts);
         print_largest(e, pass, parts, false);
+        values = half_of(e, pass, parts, true);
+        print_quotients(e, values);
         print_over_vector(e);
-        print_statements(e, half_of(e, pass, parts, true));
+        print_statements(e, values);
         print_takes(e, pass, parts, true);
         text_add(e->out, "        }\n");
     }
@@ -433,9 +462,7 @@ static void print_result(const RowsEmitter *e, uint32_t pass, const Part *part) 
                     mean                          ? " * share"
                     : node->type.dtype == DT_BOOL ? " != 0"
                                                   : "");
-    if (rows_is_divisor(e->facts, part->value))
-        text_printf(e->out, "    const %s r%u = 1 / t%u;\n", rows_real(e), part->value,
-                    part->value);
+    rows_print_divisor(e, part->value);
 }
 
 void rows_print_pass(const RowsEmitter *e, uint32_t pass) {

@@ -60,6 +60,15 @@ const char *rows_step(const RowsEmitter *e, const Access *access) {
     return plan_stride_name(e->scratch, access, e->plan->rank - 1);
 }
 
+void rows_print_divisor(const RowsEmitter *e, Value value) {
+    RowsQuotient how = rows_divisor(e->facts, value);
+    if (how == ROWS_MULTIPLIED)
+        text_printf(e->out, "    const %s r%u = 1 / t%u;\n", rows_real(e), value, value);
+    if (how == ROWS_ROUNDED)
+        text_printf(e->out, "    const k_divisor<%s> k%u(%s);\n", rows_real(e), value,
+                    rows_operand(e, value));
+}
+
 /* --- what is kept */
 
 /* What stands for elements outside the row. */

@@ -67,9 +67,13 @@ K_INLINE double k_mod(double a, double b) {
 }
 
 //@ k_i32_from_real
-// Half to even, saturating, NaN to 0.
+// Half to even, saturating, NaN to 0, which PTX promises of f32.
 K_INLINE int k_i32_from_real(float x) {
+#ifdef __CUDA_ARCH__
+    return __float2int_rn(x);
+#else
     return x != x ? 0 : __float2int_rn(x);
+#endif
 }
 K_INLINE int k_i32_from_real(double x) {
     return x != x ? 0 : __double2int_rn(x);
@@ -112,6 +116,18 @@ template <typename T> K_INLINE int k_i8_from_real(T x) {
 template <typename T> K_INLINE int k_u8_from_real(T x) {
     return k_clamp(k_i32_from_real(x), 0, 255);
 }
+#ifdef __CUDA_ARCH__
+K_INLINE int k_i8_from_real(float x) {
+    int y;
+    asm("cvt.rni.s8.f32 %0, %1;" : "=r"(y) : "f"(x));
+    return y;
+}
+K_INLINE int k_u8_from_real(float x) {
+    int y;
+    asm("cvt.rni.u8.f32 %0, %1;" : "=r"(y) : "f"(x));
+    return y;
+}
+#endif
 
 //@ k_narrow
 // To f32 for rounding once more: exact, or the neighbour towards 0 with its last bit set, so that the second
@@ -399,6 +415,50 @@ K_INLINE float k_min(float a, float b) {
 template <typename R> K_INLINE R k_variance(R distances, R squares, R share) {
     const R rest = distances * share, variance = squares * share - rest * rest;
     return variance < 0 ? 0 : variance;
+}
+
+//@ k_fma
+K_INLINE float k_fma(float a, float b, float c) {
+    return fmaf(a, b, c);
+}
+K_INLINE double k_fma(double a, double b, double c) {
+    return fma(a, b, c);
+}
+
+//@ k_divisor k_quotients
+// Quotients as `/` rounds them, where many are divided by one b: 1 / b in two parts gives them within an ulp, and what
+// they leave gives the nearest (Markstein: "Computation of elementary functions on the IBM RISC System/6000 processor").
+// By `/` where any of it may overflow or be subnormal.
+template <typename R> struct k_divisor {
+    const R b, high, low, sign;
+    const bool safe;
+
+    static __device__ __forceinline__ R bound() {
+        return sizeof(R) == 4 ? (R)0x1p60f : (R)0x1p500;
+    }
+    static __device__ __forceinline__ bool is_safe(R x) {
+        return fabs(x) >= 1 / bound() && fabs(x) <= bound();
+    }
+    __device__ __forceinline__ explicit k_divisor(R b)
+        : b(b), high(1 / b), low(k_fma(-b, high, (R)1) * high), sign(b < 0 ? -1 : 1), safe(is_safe(b)) {
+    }
+};
+template <typename R, int N> K_INLINE void k_quotients(R (&x)[N], const k_divisor<R> &by) {
+    R quotient[N];
+    bool safe = by.safe;
+#pragma unroll
+    for (int j = 0; j < N; j++) {
+        const R near = k_fma(x[j], by.high, x[j] * by.low);
+        quotient[j] = copysign(k_fma(k_fma(-near, by.b, x[j]), by.high, near), x[j] * by.sign);
+        safe &= x[j] == 0 || by.is_safe(x[j]);
+    }
+    if (safe) {
+#pragma unroll
+        for (int j = 0; j < N; j++) x[j] = quotient[j];
+    } else {
+#pragma unroll
+        for (int j = 0; j < N; j++) x[j] /= by.b;
+    }
 }
 
 //@ k_rescale k_rescale2

@@ -72,14 +72,22 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at,
     pass0 = row.reduce(pass0);
     const float t3 = pass0.t3;
     const float t5 = t3 / 127.0f;
+    const k_divisor<float> k5(t5);
 
     // pass 1
     kept.each([&](auto v, auto &x, int i) {
         k_pack<signed char, ROW::VEC> out_q_v;
+        float q6[ROW::VEC];
 #pragma unroll
         for (int j = 0; j < ROW::VEC; j++) {
             const float t1 = x.t1[j];
-            const float t6 = t1 / t5;
+            q6[j] = t1;
+        }
+        k_quotients(q6, k5);
+#pragma unroll
+        for (int j = 0; j < ROW::VEC; j++) {
+            const float t1 = x.t1[j];
+            const float t6 = q6[j];
             const int t7 = k_i8_from_real(t6);
             out_q_v.at[j] = t7;
         }

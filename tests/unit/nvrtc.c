@@ -109,8 +109,8 @@ static void add_rows(Jobs *jobs, uint32_t index) {
     const DeviceIdentity identity = {.sms = 132};
     DType dtype = dtypes[index % DTYPES];
     Program plain = program_make(jobs->arena, program[0], program[1]);
-    Program p = program_make(jobs->arena, program[0],
-                             fused_inputs(jobs->arena, program[1], &plain, dtype));
+    Program p =
+        program_make(jobs->arena, program[0], fused_inputs(jobs->arena, program[1], &plain, dtype));
     Kernels kernels = kernels_find(jobs->arena, jobs->library, p.ir);
     const Kernel *kernel = template_kernel(&kernels, "rows");
     Bindings bindings =
