@@ -96,7 +96,7 @@ typedef struct IrParam {
     const char *name;
     double value;
     double usual; /* what the program's text says; 1 where that is a matter of shapes */
-    bool whole; /* its default is a whole number: it may meet integers */
+    bool whole;   /* its default is a whole number: it may meet integers */
 } IrParam;
 
 typedef struct Ir {
