@@ -126,13 +126,13 @@ static bool lacks_work(const Chain *chain, const DeviceIdentity *identity) {
     return false;
 }
 
-/* Which ways race: all of them on full effort, the first alone where nothing is searched. */
+/* Which ways race: all of them on full effort, the first alone where a point is given. */
 static void choose_partitions(Partitions *partitions, const KfTuneOptions *in,
                               const DeviceIdentity *identity) {
     const Chain *first = partitions->list.data[0].chain;
     bool all = in->effort == KF_FULL || lacks_work(first, identity);
     uint32_t count = 1;
-    for (uint32_t i = 1; i < partitions->list.count && !in->point && !in->no_tune; i++) {
+    for (uint32_t i = 1; i < partitions->list.count && !in->point; i++) {
         Partition *partition = &partitions->list.data[i];
         if (all || (double)partition->chain->bytes <= BYTES_WORTH * (double)first->bytes)
             partitions->list.data[count++] = *partition;
@@ -228,6 +228,7 @@ KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *in) {
     const TuneProblem *first = &partitions.list.data[0].parts[0]->problem;
     if (!tuning_options(program, in, first, arena, &options)) return KF_USAGE;
     if (!options.retune && tuning_answer(kernel, &partitions, &options, began)) return KF_OK;
+    if (in->no_tune) partitions.list.count = 1; /* a race would be a search */
     const Chain *chain = pipeline_eager(program, arena);
     if (!add_companions(kernel, &whole, &partitions, chain, &why))
         return session_say(session, KF_NO_KERNEL, "%s", why.text);

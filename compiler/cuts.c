@@ -20,6 +20,7 @@ typedef struct Cutter {
     const Ir *ir;
     Needs *needs;
     bool *cut;
+    bool apart; /* each product by itself */
 } Cutter;
 
 /* In memory, with its transposes. */
@@ -73,7 +74,7 @@ static bool merge(const Cutter *c, Needs *into, const Needs *other) {
     if (into->kind != PRODUCT)
         return into->axes.first == other->axes.first && into->axes.end == other->axes.end;
     if (into->product == other->product && into->count == other->count) return true;
-    if (!are_twins(c, into, other)) return false;
+    if (c->apart || !are_twins(c, into, other)) return false;
     into->count = 2;
     return true;
 }
@@ -141,7 +142,7 @@ static void visit_output(Cutter *c, const IrOutput *output) {
 
 static Cutter open(Arena *arena, const Ir *ir) {
     return (Cutter){ir, arena_array(arena, Needs, ir->nodes.count),
-                    arena_array(arena, bool, ir->nodes.count)};
+                    arena_array(arena, bool, ir->nodes.count), false};
 }
 
 static bool *run(Cutter *c) {
@@ -159,6 +160,12 @@ bool *cuts_barriers(Arena *arena, const Ir *ir) {
     Cutter c = open(arena, ir);
     for (Value v = 1; v < ir->nodes.count; v++)
         c.cut[v] = ir_is_reduction(ir_node(ir, v)) || ir_node(ir, v)->op == IR_MATMUL;
+    return run(&c);
+}
+
+bool *cuts_products(Arena *arena, const Ir *ir) {
+    Cutter c = open(arena, ir);
+    c.apart = true;
     return run(&c);
 }
 

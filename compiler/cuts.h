@@ -10,6 +10,8 @@
 bool *cuts_needed(Arena *arena, const Ir *ir);
 /* And each reduction and product, so that a kernel has one at most. */
 bool *cuts_barriers(Arena *arena, const Ir *ir);
+/* And of two products that one kernel could compute together, one. */
+bool *cuts_products(Arena *arena, const Ir *ir);
 /* And work on small arrays that a larger one's kernel would do again and again: what takes more than
  * a few operations, behind one eighth of the elements at most. All false: there is none. */
 bool *cuts_broadcast(Arena *arena, const Ir *ir);

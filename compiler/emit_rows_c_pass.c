@@ -209,19 +209,27 @@ static void print_seen(const RowsC *e, Values sums) {
                         sweeps_online(e->sweeps, sums.at[i]));
 }
 
+static const char *power_of(const RowsC *e, Value sum) {
+    Primitive primitive = ir_primitive(rows_c_node(e, e->sweeps->online->power[sum]));
+    if (primitive == P_EXP2) return "k_exp2";
+    return e->plan->compute == DT_F32 ? "k_exp_below" : "k_exp";
+}
+
 /* Where there was nothing but -inf so far, exp(x - 0) is as good, and no NaN. */
 static void print_rescaling(const RowsC *e, Values sums) {
-    const char *exp = e->plan->compute == DT_F32 ? "k_exp_below" : "k_exp";
     for (uint32_t i = 0; i < sums.count; i++) {
         Value most = sweeps_online(e->sweeps, sums.at[i]);
         if (first_of_max(e, sums, i))
             text_printf(e->out,
                         "        const k_real most%u = k_fold_max(all%u);\n"
-                        "        row->t%u = k_select(most%u == -K_INF, k_all(0), most%u);\n"
-                        "        const double scale%u = %s(seen%u - row->t%u)[0];\n"
-                        "        seen%u = most%u;\n",
-                        most, most, most, most, most, most, exp, most, most, most, most);
-        text_printf(e->out, "        all%u *= scale%u;\n", sums.at[i], most);
+                        "        row->t%u = k_select(most%u == -K_INF, k_all(0), most%u);\n",
+                        most, most, most, most, most);
+        text_printf(e->out, "        all%u *= %s(seen%u - row->t%u)[0];\n", sums.at[i],
+                    power_of(e, sums.at[i]), most, most);
+    }
+    for (uint32_t i = 0; i < sums.count; i++) {
+        Value most = sweeps_online(e->sweeps, sums.at[i]);
+        if (first_of_max(e, sums, i)) text_printf(e->out, "        seen%u = most%u;\n", most, most);
     }
 }
 

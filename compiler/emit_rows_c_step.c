@@ -164,7 +164,7 @@ static void print_computed(const RowsC *e, Value value) {
         return;
     }
     if (is_real_op(e, value, P_EXP) && e->plan->compute == DT_F32 &&
-        sweeps_is_below(e->sweeps, node->arg[0])) {
+        rows_power(e->plan->ir, value)) {
         text_printf(e->out, "    const k_real t%u = k_exp_below(t%u);\n", value, node->arg[0]);
         return;
     }

@@ -42,7 +42,6 @@ static void print_row(const RowsEmitter *e) {
     text_add(e->out, ") {\n    const k_index place = at < kf_rows ? at : kf_rows - 1;\n");
     emit_coordinates(e->out, CUDA, e->plan, "place", 4);
     rows_print_make_source(e);
-    if (facts->holds) text_add(e->out, "    enum { HELD = KEEP == 0 && __HOLD__ };\n");
     if (facts->means)
         text_printf(e->out, "    const %s share = 1 / (%s)kf_cols;\n", rows_real(e), rows_real(e));
     print_uniform_loads(e);

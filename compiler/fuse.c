@@ -406,6 +406,7 @@ Chains fuse(Arena *arena, const Library *library, const Ir *ir, Uncovered *uncov
     if (!first) return chains;
     array_push(arena, &chains.list, first);
     add_way(arena, library, ir, cuts_barriers(arena, ir), "a kernel for each reduction", &chains);
+    add_way(arena, library, ir, cuts_products(arena, ir), "each product by itself", &chains);
     add_way(arena, library, ir, cuts_broadcast(arena, ir), "work on small arrays apart", &chains);
     add_way(arena, library, ir, cuts_halves(arena, ir), "two kernels for a long one", &chains);
     return chains;

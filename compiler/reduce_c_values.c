@@ -86,30 +86,51 @@ static void print_update(const ReduceC *e, Value v, const char *from) {
                     node->op == IR_PROD ? "*" : "+", from);
 }
 
+/* What lane `lane` of the sums has come to, as a part. */
+static const char *lane_of(const ReduceC *e, Value v) {
+    if (node_of(e, v)->op == IR_VAR)
+        return arena_printf(e->scratch,
+                            "(k_deviation){(double)steps, sums->t%u.first[lane], "
+                            "sums->t%u.mean[lane], sums->t%u.squares[lane]}",
+                            v, v, v);
+    if (kind_of(e, v) == VALUE_BOOL) return arena_printf(e->scratch, "(sums->t%u[lane] != 0)", v);
+    bool real = kind_of(e, v) == VALUE_REAL;
+    return arena_printf(e->scratch, "%ssums->t%u[lane]", real ? "(double)" : "", v);
+}
+
+static bool adds_reals(const ReduceC *e, Value v) {
+    uint16_t op = node_of(e, v)->op;
+    return kind_of(e, v) == VALUE_REAL && (op == IR_SUM || op == IR_MEAN);
+}
+
+static void print_fold(const ReduceC *e) {
+    text_add(e->out,
+             "}\n\n/* A lane that has seen `steps` elements; all of them. */\n"
+             "K_INLINE void k_fold(k_partial *to, const k_sums *sums, int64_t steps, int lane) {\n"
+             "    (void)steps;\n");
+    for (uint32_t i = 0; i < e->reduce->reductions.count; i++)
+        print_update(e, e->reduce->reductions.at[i], lane_of(e, e->reduce->reductions.at[i]));
+    text_add(e->out,
+             "}\nK_INLINE void k_fold_all(k_partial *to, const k_sums *sums, int64_t steps) "
+             "{\n    (void)steps;\n");
+    for (uint32_t i = 0; i < e->reduce->reductions.count; i++) {
+        Value v = e->reduce->reductions.at[i];
+        if (!adds_reals(e, v))
+            text_add(e->out, "    for (int lane = 0; lane < K_LANES; lane++)\n    ");
+        print_update(e, v,
+                     adds_reals(e, v) ? arena_printf(e->scratch, "k_sum_lanes(sums->t%u)", v)
+                                      : lane_of(e, v));
+    }
+    text_add(e->out, "}\n");
+}
+
 static void print_joins(const ReduceC *e) {
     text_add(e->out, "\nK_INLINE void k_join(k_partial *to, const k_partial *from) {\n");
     for (uint32_t i = 0; i < e->reduce->reductions.count; i++) {
         Value v = e->reduce->reductions.at[i];
         print_update(e, v, arena_printf(e->scratch, "from->t%u", v));
     }
-    text_add(e->out,
-             "}\n\n/* A lane that has seen `steps` elements. */\n"
-             "K_INLINE void k_fold(k_partial *to, const k_sums *sums, int64_t steps, int lane) "
-             "{\n    (void)steps;\n");
-    for (uint32_t i = 0; i < e->reduce->reductions.count; i++) {
-        Value v = e->reduce->reductions.at[i];
-        bool real = kind_of(e, v) == VALUE_REAL, truth = kind_of(e, v) == VALUE_BOOL;
-        const char *lane =
-            arena_printf(e->scratch, "%s%ssums->t%u[lane]%s%s", truth ? "(" : "",
-                         real ? "(double)" : "", v, truth ? " != 0" : "", truth ? ")" : "");
-        if (node_of(e, v)->op == IR_VAR)
-            lane = arena_printf(e->scratch,
-                                "(k_deviation){(double)steps, sums->t%u.first[lane], "
-                                "sums->t%u.mean[lane], sums->t%u.squares[lane]}",
-                                v, v, v);
-        print_update(e, v, lane);
-    }
-    text_add(e->out, "}\n");
+    print_fold(e);
 }
 
 /* --- one vector of elements */

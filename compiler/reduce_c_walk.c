@@ -126,8 +126,9 @@ static void print_direct(const ReduceC *e) {
              "#pragma GCC unroll 16\n"
              "        for (int u = 0; u < __UNROLL__; u++)\n            ");
     print_vector_call(e, "i + u * K_LANES", "&sums[u], step");
-    text_add(e->out, "    for (int u = 0; u < __UNROLL__ && step > 0; u++)\n"
-                     "        for (int l = 0; l < K_LANES; l++) k_fold(to, &sums[u], step, l);\n");
+    text_add(e->out,
+             "    for (int u = 0; u < __UNROLL__ && step > 0; u++) k_fold_all(to, &sums[u], "
+             "step);\n");
 }
 
 static void print_run(const ReduceC *e) {
@@ -143,12 +144,11 @@ static void print_run(const ReduceC *e) {
     print_fetch(e, 8);
     text_add(e->out, "        ");
     print_vector_call(e, NULL, "&last, step");
-    text_add(e->out,
-             "    }\n"
-             "    for (int l = 0; l < K_LANES && step > 0; l++) k_fold(to, &last, step, l);\n"
-             "    if (i == count) return;\n"
-             "    const int n = count - i;\n"
-             "    last = k_start();\n");
+    text_add(e->out, "    }\n"
+                     "    if (step > 0) k_fold_all(to, &last, step);\n"
+                     "    if (i == count) return;\n"
+                     "    const int n = count - i;\n"
+                     "    last = k_start();\n");
     print_fetch(e, 4);
     text_add(e->out, "    ");
     print_vector_call(e, NULL, "&last, 0");
@@ -197,8 +197,10 @@ static void print_row_piece(const ReduceC *e) {
     reduce_c_parameters(e, REDUCE_ALL);
     text_add(e->out, "int64_t o, int64_t d, int64_t end, k_partial *to) {\n    *to = k_none();\n");
     reduce_coordinates(e->out, e->reduce, e->reduce->outer, "o", 4);
-    text_printf(e->out, "    for (int64_t count; d < end; d += count) {\n        count = %s;\n",
-                lines ? "k_least(end - d, kf_cols - d % kf_cols)" : "end - d");
+    text_printf(e->out,
+                "    for (int64_t count; d < end; d += count) {\n"
+                "        count = k_least(end - d, K_STEPS * __UNROLL__ * K_LANES);\n%s",
+                lines ? "        count = k_least(count, kf_cols - d % kf_cols);\n" : "");
     reduce_coordinates(e->out, e->reduce, e->reduce->depth, "d", 8);
     text_add(e->out, "        ");
     print_placed_call(e, "k_run", "o * kf_depth + d", "count, to");
@@ -220,7 +222,8 @@ static void print_column_piece(const ReduceC *e) {
     reduce_coordinates(e->out, e->reduce, e->reduce->inner, "c", 4);
     text_add(e->out,
              "    while (d < end) {\n"
-             "        const int64_t lines = k_least(high, end - d), steps = (end - d) / lines;\n"
+             "        const int64_t lines = k_least(high, end - d);\n"
+             "        const int64_t steps = k_least((end - d) / lines, 8 * K_STEPS);\n"
              "        for (int64_t i = 0; i < count * lines; i += K_LANES) sums[i / K_LANES] = "
              "k_start();\n"
              "        for (int64_t step = 0; step < steps; d += lines, step++) {\n");

@@ -108,10 +108,12 @@ static void print_part(const ReduceCuda *e) {
 static void print_reduced(const ReduceCuda *e, Value v) {
     const IrNode *node = ir_node(e->plan->ir, v);
     const char *type = value_type(e, v);
+    if (node->op == IR_VAR) {
+        text_printf(e->out, "    const %s t%u = k_variance(part.t%u);\n", type, v, v);
+        return;
+    }
     text_printf(e->out, "    const %s t%u = part.t%u", type, v, v);
-    if (node->op == IR_VAR)
-        text_printf(e->out, ".squares / (%s)kf_depth;\n", type);
-    else if (node->op == IR_MEAN)
+    if (node->op == IR_MEAN)
         text_printf(e->out, ".x / (%s)kf_depth;\n", type);
     else
         text_add(e->out, ".x;\n");

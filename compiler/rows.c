@@ -216,8 +216,7 @@ static void mark_roots(const Rows *rows, const Plan *plan, uint32_t pass, bool *
         if (rows->stored[i] == pass) roots[plan->stores.data[i].value] = true;
 }
 
-Values rows_made_of(Arena *arena, const Rows *rows, const Plan *plan, const bool *roots,
-                    const bool *there) {
+Values rows_made_of(Arena *arena, const Rows *rows, const Plan *plan, const bool *roots) {
     Arena *scratch = arena_open();
     bool *needed = arena_array(scratch, bool, plan->ir->nodes.count);
     ValueList found = {0};
@@ -225,7 +224,7 @@ Values rows_made_of(Arena *arena, const Rows *rows, const Plan *plan, const bool
     for (Value v = plan->ir->nodes.count; v-- > 1;) {
         const IrNode *node = ir_node(plan->ir, v);
         needed[v] = (needed[v] || roots[v]) && !rows->uniform[v];
-        if (!needed[v] || is_load(plan, v, &access) || (there && there[v])) continue;
+        if (!needed[v] || is_load(plan, v, &access)) continue;
         for (uint32_t i = 0; i < node->count; i++) needed[node->arg[i]] = true;
     }
     for (Value v = 1; v < plan->ir->nodes.count; v++)
@@ -234,16 +233,11 @@ Values rows_made_of(Arena *arena, const Rows *rows, const Plan *plan, const bool
     return finish(&found);
 }
 
-Values rows_elements_from(Arena *arena, const Rows *rows, const Plan *plan, uint32_t pass,
-                          const bool *there) {
+Values rows_elements(Arena *arena, const Rows *rows, const Plan *plan, uint32_t pass) {
     Arena *scratch = arena_open();
     bool *roots = arena_array(scratch, bool, plan->ir->nodes.count);
     mark_roots(rows, plan, pass, roots);
-    Values values = rows_made_of(arena, rows, plan, roots, there);
+    Values values = rows_made_of(arena, rows, plan, roots);
     arena_close(scratch);
     return values;
-}
-
-Values rows_elements(Arena *arena, const Rows *rows, const Plan *plan, uint32_t pass) {
-    return rows_elements_from(arena, rows, plan, pass, NULL);
 }

@@ -49,13 +49,8 @@ Values rows_reductions(Arena *arena, const Rows *rows, const Plan *plan, uint32_
 /* What a pass needs of each element, in order: loads and values of the body that are not uniform,
  * for its reductions, or for the stores of full shape. An earlier pass may have computed some. */
 Values rows_elements(Arena *arena, const Rows *rows, const Plan *plan, uint32_t pass);
-/* Likewise, where some values are there (by Value): they are among them, but not what they are made
- * of. */
-Values rows_elements_from(Arena *arena, const Rows *rows, const Plan *plan, uint32_t pass,
-                          const bool *there);
-/* Likewise of `roots` (by Value) instead of a pass'. NULL: nothing is there. */
-Values rows_made_of(Arena *arena, const Rows *rows, const Plan *plan, const bool *roots,
-                    const bool *there);
+/* Likewise what `roots` (by Value) are made of, and they. */
+Values rows_made_of(Arena *arena, const Rows *rows, const Plan *plan, const bool *roots);
 /* Of the body, what is uniform and no reduction, and computed right before a pass, in order; with
  * `pass` = passes, behind the last. */
 Values rows_uniform(Arena *arena, const Rows *rows, const Plan *plan, uint32_t pass);

@@ -99,107 +99,6 @@ static uint32_t find_harmless(const Plan *plan, double fill, bool *harmless) {
     return count;
 }
 
-/* --- values that are held */
-
-static bool is_costly(const IrNode *node) {
-    if (!ir_is_primitive(node) || !dtype_is_float(node->type.dtype)) return false;
-    Primitive primitive = ir_primitive(node);
-    return primitive_info(primitive)->class == CLASS_FUNCTION || primitive == P_DIV ||
-           primitive == P_SQRT || primitive == P_FMOD || primitive == P_FLOORDIV ||
-           primitive == P_MOD;
-}
-
-/* To make it of what is read takes a costly operation. */
-static bool *find_costly(Arena *arena, const Plan *plan, const Rows *rows) {
-    bool *costly = arena_array(arena, bool, plan->ir->nodes.count);
-    for (uint32_t i = 0; i < plan->body.count; i++) {
-        Value v = plan->body.data[i];
-        const IrNode *node = ir_node(plan->ir, v);
-        costly[v] = is_costly(node);
-        for (uint32_t k = 0; k < node->count; k++) costly[v] |= costly[node->arg[k]];
-        costly[v] &= !rows->uniform[v];
-    }
-    return costly;
-}
-
-static const uint32_t *find_first(Arena *arena, const Plan *plan, const Rows *rows) {
-    Arena *scratch = arena_open();
-    uint32_t *first = arena_array(arena, uint32_t, plan->ir->nodes.count);
-    for (Value v = 0; v < plan->ir->nodes.count; v++) first[v] = rows->passes;
-    for (uint32_t pass = rows->passes; pass-- > 0;) {
-        Values values = rows_elements(scratch, rows, plan, pass);
-        for (uint32_t i = 0; i < values.count; i++) first[values.at[i]] = pass;
-    }
-    arena_close(scratch);
-    return first;
-}
-
-static void find_held(Arena *arena, RowsCuda *facts) {
-    const Plan *plan = facts->plan;
-    Arena *scratch = arena_open();
-    bool *held = arena_array(arena, bool, plan->ir->nodes.count);
-    bool *there = arena_array(scratch, bool, plan->ir->nodes.count);
-    const bool *costly = find_costly(scratch, plan, facts->rows);
-    facts->held = held;
-    facts->first = find_first(arena, plan, facts->rows);
-    for (uint32_t pass = 1;
-         pass < facts->rows->passes && facts->keeps && facts->rows->form == ROWS_SPLIT; pass++) {
-        for (Value v = 1; v < plan->ir->nodes.count; v++)
-            there[v] = costly[v] && facts->first[v] < pass;
-        Values values = rows_elements_from(scratch, facts->rows, plan, pass, there);
-        for (uint32_t i = 0; i < values.count; i++)
-            facts->holds |= held[values.at[i]] |= there[values.at[i]];
-    }
-    arena_close(scratch);
-}
-
-/* Those of `from` that are marked. */
-static Values marked(Arena *arena, Values from, const bool *mark) {
-    Value *list = arena_array(arena, Value, from.count + 1);
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < from.count; i++)
-        if (mark[from.at[i]]) list[count++] = from.at[i];
-    return (Values){list, count};
-}
-
-/* Marks what the marked ones are made of, but nothing that is in `without`. */
-static void mark_made(const RowsCuda *facts, Values all, const bool *without, bool *mark) {
-    const Ir *ir = facts->plan->ir;
-    for (uint32_t i = all.count; i-- > 0;) {
-        const IrNode *node = ir_node(ir, all.at[i]);
-        for (uint32_t k = 0; mark[all.at[i]] && k < node->count; k++)
-            if (!facts->rows->uniform[node->arg[k]] && !without[node->arg[k]])
-                mark[node->arg[k]] = true;
-    }
-}
-
-RowsPass rows_pass(Arena *arena, const RowsCuda *facts, uint32_t pass) {
-    const Ir *ir = facts->plan->ir;
-    Arena *scratch = arena_open();
-    bool *there = arena_array(scratch, bool, ir->nodes.count);
-    bool *before = arena_array(scratch, bool, ir->nodes.count);
-    bool *behind = arena_array(scratch, bool, ir->nodes.count);
-    for (Value v = 1; v < ir->nodes.count; v++) there[v] = facts->held[v] && facts->first[v] < pass;
-    Values needed = rows_elements_from(scratch, facts->rows, facts->plan, pass, there);
-    for (uint32_t i = 0; i < needed.count; i++) {
-        Value v = needed.at[i];
-        const IrNode *node = ir_node(ir, v);
-        for (uint32_t k = 0; !there[v] && k < node->count; k++)
-            behind[v] |= behind[node->arg[k]] || there[node->arg[k]];
-        before[v] = !there[v] && !behind[v];
-    }
-    RowsPass result = {.before = marked(arena, needed, before),
-                       .again = marked(arena, needed, there),
-                       .behind = marked(arena, needed, behind)};
-    memset(there, 0, ir->nodes.count * sizeof *there);
-    for (uint32_t i = 0; i < result.again.count; i++) there[result.again.at[i]] = true;
-    Values all = rows_elements(scratch, facts->rows, facts->plan, pass);
-    mark_made(facts, all, before, there);
-    result.made = marked(arena, all, there);
-    arena_close(scratch);
-    return result;
-}
-
 /* --- quotients */
 
 bool rows_is_divisor(const RowsCuda *facts, Value value) {
@@ -261,7 +160,6 @@ RowsCuda rows_cuda_find(Arena *arena, const Plan *plan, RowsForm form) {
         facts.means |= op == IR_MEAN || (op == IR_VAR && form == ROWS_SPLIT);
     }
     facts.keeps = kept && rows->passes > 1;
-    find_held(arena, &facts);
     facts.low = find_harmless(plan, LOWEST, low) > find_harmless(plan, 0, zero);
     facts.harmless = facts.low ? low : zero;
     facts.folded = find_folded(arena, plan, facts.harmless);

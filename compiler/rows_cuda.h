@@ -24,24 +24,12 @@ typedef struct RowsCuda {
     bool means;           /* something is divided by the number of columns */
     bool low;             /* floating elements outside a row are seen as -inf, else as 0 */
     const bool *harmless; /* by Value: a reduction that does not mind elements outside the row */
-    bool holds;
-    const bool *held;      /* by Value: costly, and needed again behind the pass that computes it */
-    const uint32_t *first; /* by Value: that pass */
-    const bool *folded;    /* by Value: a square that a sum alone reads: it is multiplied there */
+    const bool *folded;   /* by Value: a square that a sum alone reads: it is multiplied there */
 } RowsCuda;
 
 RowsCuda rows_cuda_find(Arena *arena, const Plan *plan, RowsForm form);
 /* In how many passes a load is read. */
 uint32_t rows_reads(const RowsCuda *facts, const Access *access);
-
-/* What a pass needs of each element, where held values are there; all in order. */
-typedef struct RowsPass {
-    Values before; /* made of nothing held */
-    Values again;  /* held ones that an earlier pass computed */
-    Values made; /* what those are made of besides `before`, they among it: where nothing is held */
-    Values behind; /* what is made of them */
-} RowsPass;
-RowsPass rows_pass(Arena *arena, const RowsCuda *facts, uint32_t pass);
 
 /* `value` is a sum over exp(a - max(a)), which is from 1 on and less exact than one more rounding:
  * elements are multiplied by its reciprocal. `value` is an element divided by one. */
@@ -53,8 +41,7 @@ enum { ROWS_CUDA_KNOBS = 12 };
 bool rows_cuda_offers(const RowsCuda *split, const RowsCuda *online);
 /* TPR threads in each of CLUSTER blocks share a row; RPB rows a block; VEC elements a vector, which
  * PEEL lets begin at multiples in memory, whatever a row's length; KEEP 0 in registers, at most
- * ITEMS vectors a thread, 1 in shared memory, 2 read again, ITEMS on their way; HOLD 1 keeps what is
- * costly in registers beside it; ONLINE 1 takes the online passes where the row is not there;
+ * ITEMS vectors a thread, 1 in shared memory, 2 read again, ITEMS on their way; ONLINE 1 takes the online passes where the row is not there;
  * EARLY 1 reads columns ahead, GRID blocks a multiprocessor (0: one a row). Returns their number. */
 uint32_t rows_cuda_knobs(const RowsCuda *split, const RowsCuda *online,
                          KnobText knobs[ROWS_CUDA_KNOBS]);

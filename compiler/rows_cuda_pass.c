@@ -11,12 +11,12 @@ static const EmitLanguage *const CUDA = &emit_language_cuda;
 
 /* A field: a reduction's own, or one of what its result is made of. */
 typedef enum PartKind {
-    PART_OWN,    /* t5 */
-    PART_MEAN,   /* m5, the sum for a variance's mean */
-    PART_REST,   /* d5, the sum of distances from it */
-    PART_SQUARE, /* q5, that of their squares */
-    PART_SCALED, /* t5, a sum of exp(a - largest so far) */
-    PART_SPREAD, /* v5, a variance in one pass */
+    PART_OWN,     /* t5 */
+    PART_MEAN,    /* m5, the sum for a variance's mean */
+    PART_REST,    /* d5, the sum of distances from it */
+    PART_SQUARE,  /* q5, that of their squares */
+    PART_SCALED,  /* t5, a sum of exp(a - largest so far) */
+    PART_MOMENTS, /* v5, a variance in one pass */
 } PartKind;
 
 typedef struct Part {
@@ -54,7 +54,7 @@ static void add_variance(const RowsEmitter *e, Parts *parts, Value v, uint32_t p
     bool split = rows->form == ROWS_SPLIT;
     if (split && rows->pass[v] == pass + 1 && !mean_beside(e, v)) add(e, parts, v, PART_MEAN);
     if (rows->pass[v] != pass) return;
-    if (!split) add(e, parts, v, PART_SPREAD);
+    if (!split) add(e, parts, v, PART_MOMENTS);
     if (split) add(e, parts, v, PART_REST);
     if (split) add(e, parts, v, PART_SQUARE);
 }
@@ -99,7 +99,7 @@ static void print_join(const RowsEmitter *e, const Part *part, const char *a, co
                                          "k_fmax_%s(%s, %s)", "k_fmin_%s(%s, %s)"};
     ValueKind kind = part_kind(e, part);
     uint32_t which = (uint32_t)part_op(e, part) - IR_SUM;
-    if (part->kind == PART_SPREAD)
+    if (part->kind == PART_MOMENTS)
         text_printf(e->out, "k_join(%s, %s)", a, b);
     else if (kind == VALUE_REAL)
         text_printf(e->out, reals[which], a, b);
@@ -113,7 +113,7 @@ static void print_nothing(const RowsEmitter *e, const Part *part) {
     uint16_t op = part_op(e, part);
     const DTypeInfo *info = dtype_info(ir_dtype(e->plan->ir, part->value));
     int64_t whole = op == IR_MAX ? info->low : op == IR_MIN ? info->high : op == IR_PROD;
-    if (part->kind == PART_SPREAD)
+    if (part->kind == PART_MOMENTS)
         text_add(e->out, "{0, 0, 0, 0}");
     else if (kind == VALUE_REAL && (op == IR_MAX || op == IR_MIN))
         text_add(e->out, op == IR_MAX ? "-K_INF" : "K_INF");
@@ -123,7 +123,7 @@ static void print_nothing(const RowsEmitter *e, const Part *part) {
 
 static void print_field(const RowsEmitter *e, const Part *part) {
     const char *type = language_type(CUDA, e->plan, part_kind(e, part));
-    if (part->kind == PART_SPREAD) type = arena_printf(e->scratch, "k_spread<%s>", type);
+    if (part->kind == PART_MOMENTS) type = arena_printf(e->scratch, "k_moments<%s>", type);
     text_printf(e->out, "    %s %s; // %s", type, part_name(e, part),
                 ir_op_name(node_of(e, part->value)));
     text_printf(e->out, " of %s\n", rows_operand(e, node_of(e, part->value)->arg[0]));
@@ -161,63 +161,24 @@ void rows_print_struct(const RowsEmitter *e, uint32_t pass) {
 
 /* --- one element */
 
-static bool contains(Values values, Value value) {
-    for (uint32_t i = 0; i < values.count; i++)
-        if (values.at[i] == value) return true;
-    return false;
-}
-
 /* A value as a statement: of an element, of a column, computed; a square that is only summed up is
  * multiplied there. */
-static void print_statement(const RowsEmitter *e, Value v, int indent) {
+static void print_statement(const RowsEmitter *e, Value v) {
     const Access *access = rows_load(e, v);
     if (e->facts->folded[v]) return;
     if (rows_multiplies(e->facts, v))
-        text_printf(e->out, "%*sconst %s t%u = %s * r%u;\n", indent, "", rows_type(e, v), v,
+        text_printf(e->out, "            const %s t%u = %s * r%u;\n", rows_type(e, v), v,
                     rows_operand(e, node_of(e, v)->arg[0]), node_of(e, v)->arg[1]);
     else if (!access)
-        emit_statement(e->out, e->plan, CUDA, v, indent);
+        emit_statement(e->out, e->plan, CUDA, v, 12);
     else if (rows_role(e->plan, access) == ROWS_KEPT)
-        text_printf(e->out, "%*sconst %s t%u = x.t%u[j];\n", indent, "", rows_type(e, v), v, v);
+        text_printf(e->out, "            const %s t%u = x.t%u[j];\n", rows_type(e, v), v, v);
     else
-        cuda_get(e->out, e->plan, access, arena_printf(e->scratch, "%s_v.at[j]", access->name),
-                 indent);
+        cuda_get(e->out, e->plan, access, arena_printf(e->scratch, "%s_v.at[j]", access->name), 12);
 }
 
-static void print_statements(const RowsEmitter *e, Values values, uint32_t pass) {
-    for (uint32_t i = 0; i < values.count; i++) {
-        Value v = values.at[i];
-        print_statement(e, v, 12);
-        if (e->facts->held[v] && e->facts->first[v] == pass)
-            text_printf(e->out, "            if (HELD) x.t%u[j] = t%u;\n", v, v);
-    }
-}
-
-/* Held values, or what they are made of once more. */
-static void print_again(const RowsEmitter *e, Values again, Values made) {
-    for (uint32_t i = 0; i < again.count; i++)
-        text_printf(e->out, "            %s t%u;\n", rows_type(e, again.at[i]), again.at[i]);
-    text_add(e->out, "            if (HELD) {\n");
-    for (uint32_t i = 0; i < again.count; i++)
-        text_printf(e->out, "                t%u = x.t%u[j];\n", again.at[i], again.at[i]);
-    text_add(e->out, "            } else {\n");
-    for (uint32_t i = 0; i < made.count; i++) {
-        if (!contains(again, made.at[i])) {
-            print_statement(e, made.at[i], 16);
-            continue;
-        }
-        text_printf(e->out, "                t%u = ", made.at[i]);
-        emit_expression(e->out, e->plan, CUDA, made.at[i]);
-        text_add(e->out, ";\n");
-    }
-    text_add(e->out, "            }\n");
-}
-
-static void print_elements(const RowsEmitter *e, uint32_t pass) {
-    RowsPass values = rows_pass(e->scratch, e->facts, pass);
-    print_statements(e, values.before, pass);
-    if (values.again.count > 0) print_again(e, values.again, values.made);
-    print_statements(e, values.behind, pass);
+static void print_statements(const RowsEmitter *e, Values values) {
+    for (uint32_t i = 0; i < values.count; i++) print_statement(e, values.at[i]);
 }
 
 /* --- what it adds */
@@ -289,7 +250,7 @@ static void print_take(const RowsEmitter *e, uint32_t pass, const Part *part) {
     Value value = node_of(e, part->value)->arg[0];
     bool folded = e->facts->folded[value];
     if (part->kind == PART_REST) print_distance(e, part);
-    if (part->kind == PART_SPREAD)
+    if (part->kind == PART_MOMENTS)
         text_printf(e->out, "            e%u[j] = %s;\n", part->value, rows_operand(e, value));
     else if (part->kind == PART_REST)
         text_printf(e->out, "            %s += d%u;\n", to, part->value);
@@ -363,17 +324,17 @@ static void print_columns(const RowsEmitter *e, uint32_t pass) {
     }
 }
 
-static void print_spread_arrays(const RowsEmitter *e, const Parts *parts) {
+static void print_moment_arrays(const RowsEmitter *e, const Parts *parts) {
     for (uint32_t i = 0; i < parts->list.count; i++)
-        if (parts->list.data[i].kind == PART_SPREAD)
+        if (parts->list.data[i].kind == PART_MOMENTS)
             text_printf(e->out, "        %s e%u[ROW::VEC];\n", rows_real(e),
                         parts->list.data[i].value);
 }
 
-static void print_spreads(const RowsEmitter *e, uint32_t pass, const Parts *parts) {
+static void print_moments(const RowsEmitter *e, uint32_t pass, const Parts *parts) {
     for (uint32_t i = 0; i < parts->list.count; i++) {
         const Part *part = &parts->list.data[i];
-        if (part->kind == PART_SPREAD)
+        if (part->kind == PART_MOMENTS)
             text_printf(e->out, "        k_take(%s, e%u, row, v);\n", field(e, pass, part),
                         part->value);
     }
@@ -389,7 +350,7 @@ static Values half_of(const RowsEmitter *e, uint32_t pass, const Parts *parts, b
     }
     for (uint32_t i = 0; i < e->plan->stores.count && !scaled; i++)
         if (rows->stored[i] == pass) roots[e->plan->stores.data[i].value] = true;
-    return rows_made_of(e->scratch, rows, e->plan, roots, NULL);
+    return rows_made_of(e->scratch, rows, e->plan, roots);
 }
 
 /* The largest so far of each scaled sum, once: before a vector, and as what is taken off behind it. */
@@ -428,23 +389,20 @@ static void print_loop(const RowsEmitter *e, uint32_t pass, const Parts *parts) 
     text_add(e->out, "    kept.each([&](auto v, auto &x, int i) {\n");
     print_columns(e, pass);
     print_packs(e, pass);
-    print_spread_arrays(e, parts);
+    print_moment_arrays(e, parts);
     print_centres(e, parts);
     if (parts->online) print_largest(e, pass, parts, true);
     print_over_vector(e);
-    if (parts->online)
-        print_statements(e, half_of(e, pass, parts, false), pass);
-    else
-        print_elements(e, pass);
+    print_statements(e, half_of(e, pass, parts, false));
     print_takes(e, pass, parts, false);
     print_puts(e, pass);
     text_add(e->out, "        }\n");
-    print_spreads(e, pass, parts);
+    print_moments(e, pass, parts);
     if (parts->online) {
         print_rescaled(e, pass, parts);
         print_largest(e, pass, parts, false);
         print_over_vector(e);
-        print_statements(e, half_of(e, pass, parts, true), pass);
+        print_statements(e, half_of(e, pass, parts, true));
         print_takes(e, pass, parts, true);
         text_add(e->out, "        }\n");
     }
@@ -462,7 +420,7 @@ static void print_result(const RowsEmitter *e, uint32_t pass, const Part *part) 
     if (part->kind == PART_REST) return;
     text_printf(e->out, "    const %s %c%u = ", rows_type(e, part->value),
                 part->kind == PART_MEAN ? 'm' : 't', part->value);
-    if (part->kind == PART_SPREAD)
+    if (part->kind == PART_MOMENTS)
         text_printf(e->out, "k_variance(%s);\n", from);
     else if (part->kind == PART_SQUARE)
         text_printf(e->out, "k_variance(%s, %s, share);\n",

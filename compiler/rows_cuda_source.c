@@ -88,15 +88,10 @@ static void print_members(const RowsEmitter *e) {
     for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));)
         text_printf(e->out, "        %s t%u[ROW::VEC]; // %s\n", rows_type(e, access->value),
                     access->value, access->name);
-    for (uint32_t i = 0; i < e->plan->body.count; i++) {
-        Value v = e->plan->body.data[i];
-        if (e->facts->held[v])
-            text_printf(e->out, "        %s t%u[ROW::VEC]; // with HOLD\n", rows_type(e, v), v);
-    }
     text_add(e->out, "    };\n    template <int THREADS> struct slots {\n");
     for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));)
-        text_printf(e->out, "        __align__(16) k_pack<%s, ROW::VEC> %s[THREADS];\n",
-                    cuda_storage(access), access->name);
+        text_printf(e->out, "        k_pack<%s, ROW::VEC> %s[THREADS];\n", cuda_storage(access),
+                    access->name);
     text_add(e->out, "    };\n");
     for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));)
         text_printf(e->out, "    const %s *const %s;\n", cuda_storage(access), access->name);

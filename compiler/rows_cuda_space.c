@@ -45,35 +45,10 @@ static void element_sizes(const Plan *plan, uint32_t *bytes, uint32_t *words, ui
     if (*bytes == 0) *bytes = *words = 1;
 }
 
-static bool is_read_behind(const RowsCuda *facts, uint32_t pass) {
-    bool found = false;
-    Arena *scratch = arena_open();
-    for (uint32_t p = pass + 1; p < facts->rows->passes; p++) {
-        Values values = rows_elements_from(scratch, facts->rows, facts->plan, p, facts->held);
-        for (uint32_t i = 0; i < values.count; i++)
-            for (uint32_t k = 0; k < facts->plan->loads.count; k++)
-                found |= facts->plan->loads.data[k].value == values.at[i];
-    }
-    arena_close(scratch);
-    return found;
-}
-
-/* What is held takes the place of what it was made of, unless that is read again. */
-static uint32_t held_words(const RowsCuda *facts) {
-    const Plan *plan = facts->plan;
-    uint32_t words = 0;
-    for (uint32_t i = 0; i < plan->body.count; i++) {
-        Value v = plan->body.data[i];
-        if (facts->held[v] && is_read_behind(facts, facts->first[v]))
-            words += plan->compute == DT_F64 ? 2 : 1;
-    }
-    return words;
-}
-
 uint32_t rows_cuda_words(const RowsCuda *split) {
     uint32_t bytes, words, column;
     element_sizes(split->plan, &bytes, &words, &column);
-    return words + held_words(split);
+    return words;
 }
 
 /* --- knobs */
@@ -110,7 +85,6 @@ uint32_t rows_cuda_knobs(const RowsCuda *facts, const RowsCuda *online,
             (KnobText){"ITEMS", {8, 4, 2, 1, 3, 6, 10, 12, 14, 16}, is_long(facts) ? 4 : 10};
     else
         knobs[count++] = (KnobText){"ITEMS", {4, 2, 1, 8}, is_long(facts) ? 3 : 4};
-    if (facts->holds) knobs[count++] = (KnobText){"HOLD", {1, 0}, 2};
     bool sums = has_online_sums(online);
     if (rows_cuda_offers(facts, online)) knobs[count++] = (KnobText){"ONLINE", {sums, !sums}, 2};
     knobs[count++] = (KnobText){"CLUSTER", {1, 2, 4, 8}, 4};
@@ -223,12 +197,10 @@ static void print_sensible(Text *out, const RowsCuda *facts, uint32_t bytes, uin
                     rows_cuda_peels(facts) ? "__PEEL__ == 0 && " : "");
 }
 
-/* Where KEEP decides, a knob has one value, the default's: the same code is not there twice. Summing
- * up beside the max costs less than another pass; whether a variance does, is to be seen. */
-static void print_forms(Text *out, const RowsCuda *facts, const RowsCuda *online) {
+/* Where the row stays in registers there is one value, the default's: the same code is not there twice.
+ * Summing up beside the max costs less than another pass; whether a variance does, is to be seen. */
+static void print_online(Text *out, const RowsCuda *facts, const RowsCuda *online) {
     bool sums = has_online_sums(online);
-    if (facts->holds) text_add(out, "//! require  __HOLD__ == 1 || __KEEP__ == 0\n");
-    if (facts->holds && held_words(facts) == 0) text_add(out, "//! prefer   __HOLD__ == 1\n");
     if (!rows_cuda_offers(facts, online)) return;
     text_printf(out, "//! require  __ONLINE__ == %d || __KEEP__ != 0\n", sums);
     if (sums) text_add(out, "//! prefer   __ONLINE__ == 1\n");
@@ -239,10 +211,9 @@ void rows_cuda_rules(Text *out, const RowsCuda *facts, const RowsCuda *online) {
     Arena *scratch = arena_open();
     uint32_t bytes, words, column;
     element_sizes(facts->plan, &bytes, &words, &column);
-    words = rows_cuda_words(facts);
     print_legal(out, facts, bytes, words, scratch);
     print_sensible(out, facts, bytes, words, column, scratch);
-    print_forms(out, facts, online);
+    print_online(out, facts, online);
     text_add(out, "//! launch   grid = ");
     if (facts->columns)
         text_add(out, "min(ceildiv(kf_rows, __RPB__), __GRID__ ? sms * __GRID__ : 2147483647)");

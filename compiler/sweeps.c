@@ -24,32 +24,20 @@ static bool is_load(const Plan *plan, Value value) {
 
 /* --- patterns */
 
-static bool is_op(const IrNode *node, Primitive primitive) {
-    return node->op == IR_PRIMITIVE + (uint32_t)primitive;
-}
-
-/* An element less a reduction of what has that element. */
-static bool subtracts(const Sweeps *s, Value value, IrOp op) {
+/* An element less a mean. */
+static bool is_off_mean(const Sweeps *s, Value value) {
     const IrNode *node = node_of(s, value);
-    return is_op(node, P_SUB) && dtype_is_float(node->type.dtype) &&
-           node_of(s, node->arg[1])->op == (uint16_t)op && !s->rows->uniform[node->arg[0]];
+    return node->op == IR_PRIMITIVE + P_SUB && dtype_is_float(node->type.dtype) &&
+           node_of(s, node->arg[1])->op == IR_MEAN && !s->rows->uniform[node->arg[0]];
 }
 
 bool sweeps_is_centred(const Sweeps *s, Value value) {
-    return subtracts(s, value, IR_MEAN) && sweeps_form(s, node_of(s, value)->arg[1]) == SUM_WIDE;
-}
-
-bool sweeps_is_below(const Sweeps *s, Value value) {
-    const IrNode *node = node_of(s, value);
-    return subtracts(s, value, IR_MAX) && node_of(s, node->arg[1])->arg[0] == node->arg[0];
+    return is_off_mean(s, value) && sweeps_form(s, node_of(s, value)->arg[1]) == SUM_WIDE;
 }
 
 Value sweeps_online(const Sweeps *s, Value reduction) {
-    const IrNode *node = node_of(s, reduction), *e = node_of(s, node->arg[0]);
-    if (node->op != IR_SUM && node->op != IR_MEAN) return 0;
-    if (!is_op(e, P_EXP) || !sweeps_is_below(s, e->arg[0])) return 0;
-    Value most = node_of(s, e->arg[0])->arg[1];
-    return s->rows->pass[most] + 1 == s->rows->pass[reduction] ? most : 0;
+    Value most = s->online->largest[reduction];
+    return most && s->rows->pass[most] + 1 == s->rows->pass[reduction] ? most : 0;
 }
 
 static bool has_var(const Sweeps *s, Values reductions) {
@@ -88,7 +76,7 @@ static void pair_means(Arena *arena, Sweeps *s) {
     bool *centred = arena_array(arena, bool, ir->nodes.count);
     for (uint32_t i = 0; i < s->plan->body.count; i++) {
         Value v = s->plan->body.data[i];
-        if (subtracts(s, v, IR_MEAN)) centred[node_of(s, v)->arg[1]] = true;
+        if (is_off_mean(s, v)) centred[node_of(s, v)->arg[1]] = true;
         if (node_of(s, v)->op != IR_VAR) continue;
         mean_of[v] = v;
         for (uint32_t k = 0; k < s->plan->body.count; k++) {
@@ -227,6 +215,7 @@ const Sweeps *sweeps_find(Arena *arena, const Plan *plan) {
     Sweeps *s = arena_new(arena, Sweeps);
     s->plan = plan;
     s->rows = rows_find(arena, plan);
+    s->online = rows_form(arena, plan, ROWS_ONLINE);
     pair_means(arena, s);
     for (uint32_t pass = 0; pass + s->rows->stores < s->rows->passes; pass++)
         add_pass(arena, s, pass);

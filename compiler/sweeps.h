@@ -37,7 +37,7 @@ typedef struct Sweep {
 
 typedef struct Sweeps {
     const Plan *plan;
-    const Rows *rows;
+    const Rows *rows, *online; /* ROWS_WHOLE, ROWS_ONLINE */
     ARRAY(Sweep) list;
     Values kept;           /* in order */
     const uint32_t *first; /* by Value: the first sweep that computes it */
@@ -48,12 +48,11 @@ typedef struct Sweeps {
 const Sweeps *sweeps_find(Arena *arena, const Plan *plan);
 SumForm sweeps_form(const Sweeps *sweeps, Value reduction);
 bool sweeps_keep(const Sweeps *sweeps, Value value);
-/* The sum of exp(a - max(a)) over a row: the max, of the pass before the reduction's; else 0. */
+/* Of a sum of exp(a - max(a)), perhaps times something: the max, of the pass before; else 0. */
 Value sweeps_online(const Sweeps *sweeps, Value reduction);
 /* The pass and the next one can be one: what the next one reduces is online, and nothing else. */
 bool sweeps_join(const Sweeps *sweeps, uint32_t pass);
-/* a - mean(a), where the mean is carried in two parts; a - max(a), which is not positive. */
+/* a - mean(b), where the mean is carried in two parts. */
 bool sweeps_is_centred(const Sweeps *sweeps, Value value);
-bool sweeps_is_below(const Sweeps *sweeps, Value value);
 
 #endif

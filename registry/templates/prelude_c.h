@@ -1171,3 +1171,20 @@ K_INLINE void k_unite(k_deviation *to, k_deviation from) {
     to->squares += from.squares + apart * apart * (to->count * weight);
     to->count = all;
 }
+
+//@ K_STEPS
+/* Vectors that are added in the compute type, one behind the other; what they come to is added in f64:
+ * of 2^24 equal numbers, f32 alone loses half the digits. */
+enum { K_STEPS = 32 };
+
+//@ k_sum_lanes : k_widen k_sum_wide
+/* Of all lanes, in f64. */
+K_INLINE double k_sum_lanes(k_real x) {
+#if K_F64
+    double sum = 0;
+    for (int lane = 0; lane < K_LANES; lane++) sum += x[lane];
+    return sum;
+#else
+    return k_sum_wide(k_widen(x, 0) + k_widen(x, 1));
+#endif
+}

@@ -410,49 +410,6 @@ template <typename R> K_INLINE R k_rescale2(R sum, R from, R to) {
     return from == to ? sum : sum * exp2(from - to);
 }
 
-//@ k_spread
-// The mean of `count` elements, counted from one of them so that a large mean takes no digits, and the sum of squared
-// distances from it (Chan, Golub, LeVeque: "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances").
-// Of quarters of elements, so that no distance between finite ones overflows.
-template <typename R> struct k_spread {
-    R count, first, mean, squares;
-};
-// `apart`: from a's mean to that of `count` others.
-template <typename R> K_INLINE k_spread<R> k_merge(const k_spread<R> &a, R count, R apart, R squares) {
-    const R all = a.count + count, weight = count / all;
-    return {all, a.first, a.mean + apart * weight, a.squares + squares + apart * apart * (a.count * weight)};
-}
-template <typename R> K_INLINE k_spread<R> k_join(const k_spread<R> &a, const k_spread<R> &b) {
-    if (a.count == 0) return b;
-    if (b.count == 0) return a;
-    return k_merge(a, b.count, (b.first - a.first) + (b.mean - a.mean), b.squares);
-}
-// Those of the row's vector v that are in the row.
-template <typename R, int N, typename ROW, typename I>
-K_INLINE void k_take(k_spread<R> &to, const R (&x)[N], const ROW &row, I v) {
-    R d[N], count = 0, sum = 0, squares = 0;
-    if (!row.has(v)) return;
-#pragma unroll
-    for (int j = N - 1; j >= 0; j--)
-        if (to.count == 0 && row.holds(v, j)) to.first = x[j] * (R)0.25;
-#pragma unroll
-    for (int j = 0; j < N; j++) {
-        d[j] = row.holds(v, j) ? x[j] * (R)0.25 - to.first : 0;
-        count += row.holds(v, j);
-        sum += d[j];
-    }
-    const R mean = sum / count;
-#pragma unroll
-    for (int j = 0; j < N; j++) {
-        d[j] = row.holds(v, j) ? d[j] - mean : 0;
-        squares += d[j] * d[j];
-    }
-    to = k_merge(to, count, mean - to.mean, squares);
-}
-template <typename R> K_INLINE R k_variance(const k_spread<R> &all) {
-    return all.squares / all.count * 16;
-}
-
 //@ k_sum
 // A sum on its way through the threads of a row.
 template <typename R> struct k_sum {
@@ -789,11 +746,16 @@ template <typename R, int N> K_INLINE void k_take(k_smallest<R> &to, const R (&x
 //@ k_moments
 // The mean of `count` elements, counted from one of them so that a large mean takes no digits, and the sum of squared
 // distances from it (Chan, Golub, LeVeque: "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances").
+// Of quarters of elements: no distance between finite ones overflows.
 template <typename R> struct k_moments {
     R count, first, mean, squares;
 };
+template <typename R> K_INLINE R k_variance(const k_moments<R> &all) {
+    return all.squares / all.count * 16;
+}
 // `apart`: from a's mean to that of `count` others.
 template <typename R> K_INLINE k_moments<R> k_merge(const k_moments<R> &a, R count, R apart, R squares) {
+    if (a.count == 0) return {count, a.first, a.mean + apart, squares};
     const R all = a.count + count, weight = count / all;
     return {all, a.first, a.mean + apart * weight, a.squares + squares + apart * apart * (a.count * weight)};
 }
@@ -804,16 +766,36 @@ template <typename R> K_INLINE k_moments<R> k_join(const k_moments<R> &a, const 
 }
 template <typename R, int N> K_INLINE void k_take(k_moments<R> &to, const R (&x)[N]) {
     R d[N], sum = 0, squares = 0;
-    if (to.count == 0) to.first = x[0];
+    if (to.count == 0) to.first = x[0] * (R)0.25;
 #pragma unroll
-    for (int j = 0; j < N; j++) sum += d[j] = x[j] - to.first;
+    for (int j = 0; j < N; j++) sum += d[j] = x[j] * (R)0.25 - to.first;
     const R mean = sum / N;
 #pragma unroll
     for (int j = 0; j < N; j++) squares += (d[j] - mean) * (d[j] - mean);
-    if (to.count == 0)
-        to = {N, x[0], mean, squares};
-    else
-        to = k_merge(to, (R)N, mean - to.mean, squares);
+    to = k_merge(to, (R)N, mean - to.mean, squares);
+}
+// Those elements of a row's vector v that are in the row.
+template <typename R, int N, typename ROW, typename I>
+K_INLINE void k_take(k_moments<R> &to, const R (&x)[N], const ROW &row, I v) {
+    R d[N], count = 0, sum = 0, squares = 0;
+    if (!row.has(v)) return;
+    if (ROW::WHOLE) return k_take(to, x);
+#pragma unroll
+    for (int j = N - 1; j >= 0; j--)
+        if (to.count == 0 && row.holds(v, j)) to.first = x[j] * (R)0.25;
+#pragma unroll
+    for (int j = 0; j < N; j++) {
+        d[j] = row.holds(v, j) ? x[j] * (R)0.25 - to.first : 0;
+        count += row.holds(v, j);
+        sum += d[j];
+    }
+    const R mean = sum / count;
+#pragma unroll
+    for (int j = 0; j < N; j++) {
+        const R apart = row.holds(v, j) ? d[j] - mean : 0;
+        squares += apart * apart;
+    }
+    to = k_merge(to, count, mean - to.mean, squares);
 }
 
 //@ k_column_reduce

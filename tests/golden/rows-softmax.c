@@ -123,9 +123,8 @@ K_INLINE void KF_ENTRY(k_joined0)(Row *row) {
         all2 = k_join_max(all2, sums0[0].t2);
         const k_real most2 = k_fold_max(all2);
         row->t2 = k_select(most2 == -K_INF, k_all(0), most2);
-        const double scale2 = k_exp_below(seen2 - row->t2)[0];
+        all5 *= k_exp_below(seen2 - row->t2)[0];
         seen2 = most2;
-        all5 *= scale2;
         Sums1 sums1[__UNROLL__];
 #pragma GCC unroll 16
         for (int u = 0; u < __UNROLL__; u++) {

@@ -7,7 +7,10 @@ expected="f32 4x64 $(zeros)1 1 $(zeros)$(printf 'nan %.0s' $(seq 64))$(printf '0
 computes "${expected% }" 'softmax(x)' x=rows.npy
 # By the template, by what is generated, and by its forms for rows that are too long to be kept.
 points='softmax: rows:'
-[ "$device" != cpu ] || points+=' rows:KEEP=0,ONLINE=1 rows:KEEP=0,ONLINE=0'
+case $device in
+cpu) points+=' rows:KEEP=0,ONLINE=1 rows:KEEP=0,ONLINE=0' ;;
+cuda) points+=' rows:KEEP=1 rows:KEEP=2,ONLINE=1 rows:KEEP=2,ONLINE=0' ;;
+esac
 for point in $points; do
     computes "${expected% }" 'softmax(x)' x=rows.npy --point $point
 done

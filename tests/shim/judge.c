@@ -13,21 +13,23 @@ enum { SEED = 7, RUN_LIMIT = 300 };
 /* --- compiling */
 
 typedef struct Units {
+    const Device *device;
     ARRAY(Unit *) list;
 } Units;
 
 static void compile_one(void *context, int64_t part) {
+    const Device *device = ((Units *)context)->device;
     Unit *unit = ((Units *)context)->list.data[part];
     const CompileUnit text = {unit->source, unit->label, false};
     DeviceIdentity identity = {0};
-    if (device_shim.compile(&text, &identity, &unit->binary, &unit->why) != OUTCOME_OK)
+    if (device->compile(&text, &identity, &unit->binary, &unit->why) != OUTCOME_OK)
         text_free(&unit->binary);
 }
 
 bool judge_compile(Subjects *subjects, Why *why) {
     Arena *arena = arena_open();
     Team *team = team_open(parallel_cpus());
-    Units units = {0};
+    Units units = {.device = subjects->device ? subjects->device : &device_shim};
     bool good = true;
     for (uint32_t i = 0; i < subjects->list.count; i++)
         for (uint32_t u = 0; u < subjects->list.data[i].units.count; u++)
@@ -100,10 +102,10 @@ static void count(const Subject *subject, JudgeCounts *counts) {
 static bool judge_one(const Subject *subject, Why *why) {
     Arena *arena = arena_open();
     BenchSetup setup = {.seed = SEED, .run_limit = RUN_LIMIT};
-    device_shim.identify(0, true, &setup.identity, why);
-    Rig *rig = rig_open(arena, &device_shim, 0, &setup, subject->ir, NULL, why);
+    subject->device->identify(0, true, &setup.identity, why);
+    Rig *rig = rig_open(arena, subject->device, 0, &setup, subject->ir, NULL, why);
     bool good = rig != NULL;
-    if (good) fence(rig);
+    if (good && subject->device == &device_shim) fence(rig);
     for (uint32_t i = 0; i < subject->trials.count && good; i++) {
         Why reason = {""};
         good = judge_trial(rig, subject, &subject->trials.data[i], &reason) ||

@@ -1,4 +1,4 @@
-/* Judging on the shim: points of a kernel go through the gate as in a measuring worker, on its
+/* Judging on the shim, or on another device: points of a kernel go through the gate as in a measuring worker, on its
  * edges and on the whole problem, and may touch nothing but their tensors. */
 #ifndef SHIM_JUDGE_H
 #define SHIM_JUDGE_H
@@ -22,6 +22,7 @@ typedef struct Trial {
 } Trial;
 
 typedef struct Subject {
+    const Device *device;
     const char *label;
     const Ir *ir;
     ARRAY(Unit) units;
@@ -30,6 +31,7 @@ typedef struct Subject {
 } Subject;
 
 typedef struct Subjects {
+    const Device *device; /* NULL: the shim */
     ARRAY(Subject) list;
 } Subjects;
 

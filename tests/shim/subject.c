@@ -115,11 +115,12 @@ static void add_points(Sampler *s, uint32_t sample, uint64_t seed) {
 
 void subject_add(Arena *arena, Subjects *subjects, const char *label, const Ir *ir,
                  const Kernel *kernel, uint32_t sample, uint64_t seed) {
-    Subject subject = {.label = label, .ir = ir};
+    Subject subject = {
+        .device = subjects->device ? subjects->device : &device_shim, .label = label, .ir = ir};
     Sampler s = {.arena = arena, .subject = &subject, .kernel = kernel};
     Why why;
     s.bound = kernel_bound(arena, kernel, ir);
-    device_shim.identify(0, true, &s.identity, &why);
+    subject.device->identify(0, true, &s.identity, &why);
     add_points(&s, sample, seed);
     end_unit(&s);
     text_free(&s.source);

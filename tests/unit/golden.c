@@ -1,7 +1,8 @@
 /* Golden files: tests/golden/NAME.kf with siblings, one per stage that it is meant for; NAME.err
- * holds what is said where the text is refused, NAME.c what the CPU compiles, without the prelude,
- * for the inputs that the first line says ("# x=64x32 b=32"). A stage is a line of `stages`. `golden --update`
- * rewrites the siblings there are, and gives a NAME.kf without one an .ast or an .err. */
+ * holds what is said where the text is refused, NAME.c and NAME.cu what is compiled for CPUs and GPUs,
+ * without the prelude, for the inputs that the first line says ("# x=64x32 b=32"). A stage is a line of
+ * `stages`. `golden --update` rewrites the siblings there are, and gives a NAME.kf without one an .ast
+ * or an .err. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,18 +38,30 @@ static void print_errors(Arena *arena, const Source *source, Diags *diags, Text 
 
 /* Behind the helpers. */
 static const char *code_of(const Template *template) {
-    const char *code = strstr(template->source->text, "\ntypedef struct Row {");
-    if (!code) code = strstr(template->source->text, "\n/* K_LANES elements");
+    static const char *const begins[] = {"\ntypedef struct Row {", "\n/* K_LANES elements",
+                                         "\n// What is read of a vector", "\n// One element."};
+    const char *code = NULL;
+    for (size_t i = 0; i < sizeof begins / sizeof *begins && !code; i++)
+        code = strstr(template->source->text, begins[i]);
     assert_non_null(code);
     return code + 1;
 }
 
-static void print_c(Arena *arena, const Source *source, Diags *diags, Text *out) {
+static void print_code(Arena *arena, const Source *source, const char *language, Text *out) {
     const char *text = source->text, *end = strchr(text, '\n');
-    (void)diags;
     assert_true(text[0] == '#' && end);
     Program p = program_make(arena, text, arena_copy(arena, text + 2, (size_t)(end - text - 2)));
-    text_add(out, code_of(emit(arena, "c", program_plan(&p))));
+    text_add(out, code_of(emit(arena, language, program_plan(&p))));
+}
+
+static void print_c(Arena *arena, const Source *source, Diags *diags, Text *out) {
+    (void)diags;
+    print_code(arena, source, "c", out);
+}
+
+static void print_cu(Arena *arena, const Source *source, Diags *diags, Text *out) {
+    (void)diags;
+    print_code(arena, source, "cuda", out);
 }
 
 static const struct Stage {
@@ -58,6 +71,7 @@ static const struct Stage {
     {"ast", print_ast},
     {"err", print_errors},
     {"c", print_c},
+    {"cu", print_cu},
 };
 enum { STAGES = sizeof stages / sizeof *stages };
 

@@ -1,6 +1,6 @@
-/* Every hand-written CUDA template, compiled by NVRTC (no GPU is needed): at its default point for
- * five architectures, at a sample of points for one; with KF_CHECK_ALL=1 many more. The default
- * point spills nothing. Fused programs: emit_cuda.c. */
+/* Every hand-written CUDA template, and generated kernels over rows, compiled by NVRTC (no GPU is
+ * needed): at the default point for five architectures, at a sample of points for one; with
+ * KF_CHECK_ALL=1 many more. The default point spills nothing. Fused programs: emit_cuda.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,8 @@
 #include <cmocka.h>
 
 #include "compiler/base/parallel.h"
+#include "fused.h"
+#include "row_programs.h"
 #include "templates.h"
 #include "tuner/tune.h"
 
@@ -36,15 +38,14 @@ typedef struct Jobs {
 
 static const Device *cuda;
 
-static void add_job(Jobs *jobs, const Template *template, const Point *point, DType dtype,
-                    const char *arch) {
+static void add_job(Jobs *jobs, const Template *template, const Point *point,
+                    const Point *fallback, DType dtype, const char *arch) {
     Text source = {0};
-    Point fallback = space_fallback(&template->space);
     Job job = {.arch = arch, .template = template};
     job.suffix = tune_suffix(jobs->arena, &template->space, point);
     job.label = arena_printf(jobs->arena, "%s%s %s %s", template->name, job.suffix,
                              dtype_name(dtype), arch);
-    job.fallback = space_index(&template->space, point) == space_index(&template->space, &fallback);
+    job.fallback = space_index(&template->space, point) == space_index(&template->space, fallback);
     job.resources = arena_array(jobs->arena, Resources, template->launches.count);
     template_instantiate(&source, template, point, job.suffix);
     job.source = arena_copy(jobs->arena, text_string(&source), source.length);
@@ -53,18 +54,21 @@ static void add_job(Jobs *jobs, const Template *template, const Point *point, DT
 }
 
 /* Legal points at the first shape, one from each of as many parts of the space. */
-static void add_sample(Jobs *jobs, const Kernel *kernel, const Ir *ir, DType dtype) {
-    const DeviceIdentity identity = {.sms = 132};
+static void add_sample(Jobs *jobs, const Kernel *kernel, const Bindings *bindings,
+                       const Point *fallback, uint32_t limit, DType dtype) {
     const Template *template = kernel->template;
-    Bindings bindings =
-        tune_bindings(jobs->arena, kernel_bound(jobs->arena, kernel, ir), &identity);
     uint64_t *indices;
-    uint32_t count = space_allowed(&template->space, bindings, false, jobs->arena,
-                                   getenv("KF_CHECK_ALL") ? POINTS_ALL : POINTS, dtype, &indices);
+    uint32_t count = space_allowed(&template->space, *bindings, false, jobs->arena,
+                                   getenv("KF_CHECK_ALL") ? POINTS_ALL : limit, dtype, &indices);
     for (uint32_t i = 0; i < count; i++) {
         Point point = space_point(&template->space, indices[i]);
-        add_job(jobs, template, &point, dtype, sampled);
+        add_job(jobs, template, &point, fallback, dtype, sampled);
     }
+}
+
+static Bindings bindings_of(Jobs *jobs, const Kernel *kernel, const Ir *ir) {
+    const DeviceIdentity identity = {.sms = 132};
+    return tune_bindings(jobs->arena, kernel_bound(jobs->arena, kernel, ir), &identity);
 }
 
 /* All types for the sampled architecture, in turn for the others. */
@@ -78,9 +82,29 @@ static void add_template(Jobs *jobs, const Template *template) {
         Point fallback = space_fallback(&kernel->template->space);
         for (int a = 0; a < ARCHS; a++)
             if (getenv("KF_CHECK_ALL") || strcmp(archs[a], sampled) == 0 || a % DTYPES == d)
-                add_job(jobs, kernel->template, &fallback, dtypes[d], archs[a]);
-        add_sample(jobs, kernel, ir, dtypes[d]);
+                add_job(jobs, kernel->template, &fallback, &fallback, dtypes[d], archs[a]);
+        Bindings bindings = bindings_of(jobs, kernel, ir);
+        add_sample(jobs, kernel, &bindings, &fallback, POINTS, dtypes[d]);
     }
+}
+
+/* The default of its shape, for one architecture and another in turn; types in turn as well. */
+static void add_rows(Jobs *jobs, uint32_t index) {
+    enum { ARCHS = sizeof archs / sizeof *archs, DTYPES = sizeof dtypes / sizeof *dtypes };
+    const char *const *program = row_programs[index];
+    DType dtype = dtypes[index % DTYPES];
+    Program plain = program_make(jobs->arena, program[0], program[1]);
+    Program p = program_make(jobs->arena, program[0],
+                             fused_inputs(jobs->arena, program[1], &plain, dtype));
+    Kernels kernels = kernels_find(jobs->arena, jobs->library, p.ir);
+    const Kernel *kernel = template_kernel(&kernels, "rows");
+    Bindings bindings = bindings_of(jobs, kernel, p.ir);
+    Point point;
+    assert_true(space_default(&kernel->template->space, bindings, &point));
+    for (uint32_t a = 0; a < ARCHS; a++)
+        if (getenv("KF_CHECK_ALL") || strcmp(archs[a], sampled) == 0 || a == index % ARCHS)
+            add_job(jobs, kernel->template, &point, &point, dtype, archs[a]);
+    add_sample(jobs, kernel, &bindings, &point, 1, dtype);
 }
 
 /* Every entry and twin is in the binary. */
@@ -137,11 +161,12 @@ static void templates_compile(void **state) {
     jobs.library = library_open(jobs.arena, "cuda", registry_open(jobs.arena));
     for (uint32_t i = 0; i < jobs.library->templates.count; i++)
         add_template(&jobs, jobs.library->templates.data[i]);
+    for (uint32_t i = 0; i < sizeof row_programs / sizeof *row_programs; i++) add_rows(&jobs, i);
     Team *team = team_open(parallel_cpus());
     team_run(team, jobs.list.count, compile_job, &jobs);
     team_close(team);
     for (uint32_t i = 0; i < jobs.list.count; i++) check_job(&jobs.list.data[i]);
-    printf("NVRTC: %u templates, %u compilations for %zu architectures\n",
+    printf("NVRTC: %u templates and their like, %u compilations for %zu architectures\n",
            jobs.library->templates.count, jobs.list.count, sizeof archs / sizeof *archs);
     arena_close(jobs.arena);
 }
