@@ -280,7 +280,8 @@ Plan *plan_like(Arena *arena, const Plan *like, const Ir *ir) {
     if (!is_like(&like->group, &group)) return NULL;
     Plan *plan = start(arena, ir, &group);
     const Type *shape = &plan->group.shape;
-    if (plan->full_rank != like->full_rank || planning_count(plan) != planning_count(like)) return NULL;
+    if (plan->full_rank != like->full_rank || planning_count(plan) != planning_count(like))
+        return NULL;
     plan->rank = like->rank;
     plan->reduced = like->reduced;
     memcpy(plan->order, like->order, sizeof plan->order);
