@@ -83,7 +83,9 @@ typedef struct Joining {
     Root root;
     bool *cone;   /* by Value */
     bool *after;  /* by Bunch: what it waits for, directly or not */
+    bool *behind; /* by Bunch: what some bunch that it waits for waits for */
     bool *before; /* by Bunch: what waits for it, because it updates what this reads */
+    bool *apart;  /* by Bunch: it keeps something apart that this reads */
 } Joining;
 
 static int32_t updated_by(const Fuser *f, Root root) {
@@ -101,14 +103,21 @@ static bool updates_what(const Fuser *f, const Bunch *bunch, const bool *cone) {
 }
 
 static void wait_for(const Fuser *f, Joining *j, uint32_t index) {
+    const Bunch *bunch = &f->bunches.data[index];
     j->after[index] = true;
-    for (uint32_t i = 0; i < f->bunches.count; i++) j->after[i] |= f->bunches.data[index].after[i];
+    for (uint32_t i = 0; i < f->bunches.count; i++) {
+        j->after[i] |= bunch->after[i];
+        j->behind[i] |= bunch->after[i];
+    }
 }
 
 /* The bunches of kept values that it takes, who reads what it updates, who updates what it reads. */
 static void mark_waiting(const Fuser *f, Joining *j) {
-    for (Value v = 1; v < f->ir->nodes.count; v++)
-        if (j->cone[v] && f->cuts.kept[v] && f->owner[v] != UINT32_MAX) wait_for(f, j, f->owner[v]);
+    for (Value v = 1; v < f->ir->nodes.count; v++) {
+        if (!j->cone[v] || !f->cuts.kept[v] || f->owner[v] == UINT32_MAX) continue;
+        wait_for(f, j, f->owner[v]);
+        j->apart[f->owner[v]] |= f->apart[v];
+    }
     for (uint32_t i = 0; i < f->bunches.count; i++) {
         if (reads_input(f, f->bunches.data[i].cone, updated_by(f, j->root))) wait_for(f, j, i);
         j->before[i] = updates_what(f, &f->bunches.data[i], j->cone);
@@ -135,32 +144,31 @@ static Roots with(Arena *arena, const Roots *roots, Root root) {
 
 /* Whether one kernel may compute them: one generated kernel, or a product's. */
 static bool is_one_kernel(const Fuser *f, const Roots *roots, bool product) {
-    Step step = part_extract(f->arena, f->ir, &f->cuts, roots);
-    return group_find(step.ir).kind != GROUP_NONE ||
-           (product && kernels_find(f->arena, f->library, step.ir).list.count > 0);
-}
-
-static bool reads_apart(const Fuser *f, const bool *cone, uint32_t index) {
-    for (Value v = 1; v < f->ir->nodes.count; v++)
-        if (cone[v] && f->apart[v] && f->cuts.kept[v] && f->owner[v] == index) return true;
-    return false;
+    Arena *scratch = arena_open();
+    Step step = part_extract(scratch, f->ir, &f->cuts, roots);
+    bool one = group_find(step.ir).kind != GROUP_NONE ||
+               (product && kernels_find(scratch, f->library, step.ir).list.count > 0);
+    arena_close(scratch);
+    return one;
 }
 
 /* Whether the bunch would wait for one that waits for it. */
 static bool waits_in_turn(const Fuser *f, uint32_t index, const Joining *j) {
-    for (uint32_t i = 0; i < f->bunches.count; i++) {
-        if (i == index) continue;
-        if (j->after[i] && (j->before[i] || f->bunches.data[i].after[index])) return true;
-        if (j->before[i] && f->bunches.data[index].after[i]) return true;
-    }
+    if (j->behind[index]) return true;
+    for (uint32_t i = 0; i < f->bunches.count; i++)
+        if (i != index && j->before[i] && (j->after[i] || f->bunches.data[index].after[i]))
+            return true;
     return false;
 }
 
 static bool takes(const Fuser *f, uint32_t index, const Joining *j) {
     const Bunch *bunch = &f->bunches.data[index];
-    if (reads_apart(f, j->cone, index) || waits_in_turn(f, index, j)) return false;
-    Roots roots = with(f->arena, &bunch->roots, j->root);
-    return is_one_kernel(f, &roots, shares_gathering(f, j->cone, bunch->cone));
+    if (j->apart[index] || waits_in_turn(f, index, j)) return false;
+    Arena *scratch = arena_open();
+    Roots roots = with(scratch, &bunch->roots, j->root);
+    bool one = is_one_kernel(f, &roots, shares_gathering(f, j->cone, bunch->cone));
+    arena_close(scratch);
+    return one;
 }
 
 static void join(Fuser *f, uint32_t index, const Joining *j) {
@@ -179,8 +187,13 @@ static void join(Fuser *f, uint32_t index, const Joining *j) {
 }
 
 static void add_root(Fuser *f, Root root) {
-    Joining j = {root, arena_array(f->arena, bool, f->ir->nodes.count),
-                 arena_array(f->arena, bool, GROUP_MAX), arena_array(f->arena, bool, GROUP_MAX)};
+    Arena *scratch = arena_open();
+    Joining j = {.root = root,
+                 .cone = arena_array(scratch, bool, f->ir->nodes.count),
+                 .after = arena_array(scratch, bool, GROUP_MAX),
+                 .behind = arena_array(scratch, bool, GROUP_MAX),
+                 .before = arena_array(scratch, bool, GROUP_MAX),
+                 .apart = arena_array(scratch, bool, GROUP_MAX)};
     uint32_t index = 0;
     part_cone(f->ir, &f->cuts, root.value, j.cone);
     mark_waiting(f, &j);
@@ -191,6 +204,7 @@ static void add_root(Fuser *f, Root root) {
         array_push(f->arena, &f->bunches, bunch);
     }
     join(f, index, &j);
+    arena_close(scratch);
 }
 
 static bool form_bunches(Fuser *f) {
@@ -215,29 +229,28 @@ static bool is_worth_keeping(const Fuser *f, Value value) {
 }
 
 static bool keep_shared(Fuser *f) {
+    bool any = false;
     for (Value v = 1; v < f->ir->nodes.count; v++) {
         uint32_t users = 0;
         if (f->cuts.kept[v] || !is_worth_keeping(f, v)) continue;
         for (uint32_t i = 0; i < f->bunches.count; i++) users += f->bunches.data[i].cone[v];
-        if (users < 2) continue;
-        f->cuts.kept[v] = true;
-        return true;
+        if (users > 1) any = f->cuts.kept[v] = true;
     }
-    return false;
+    return any;
 }
 
 /* What is kept for nobody is not kept: one kernel computes it and all that reads it. */
 static bool drop_unread(Fuser *f) {
+    bool any = false;
     for (Value v = 1; v < f->ir->nodes.count; v++) {
         bool read = !f->cuts.kept[v] || f->apart[v] || f->dropped[v];
         for (uint32_t i = 0; i < f->bunches.count && !read; i++)
             read = i != f->owner[v] && f->bunches.data[i].cone[v];
         if (read) continue;
-        f->dropped[v] = true;
+        any = f->dropped[v] = true;
         f->cuts.kept[v] = false;
-        return true;
     }
-    return false;
+    return any;
 }
 
 /* --- coverage */
@@ -258,8 +271,10 @@ static bool keep_more(Fuser *f, const Bunch *bunch) {
 /* The program itself where one kernel is all of it. */
 static Step extract(const Fuser *f, const Bunch *bunch) {
     bool whole = f->bunches.count == 1 && bunch->roots.list.count == f->ir->outputs.count;
-    return whole ? chain_whole(f->arena, f->ir)
-                 : part_extract(f->arena, f->ir, &f->cuts, &bunch->roots);
+    if (whole) return chain_whole(f->arena, f->ir);
+    Step step = part_extract(f->arena, f->ir, &f->cuts, &bunch->roots);
+    part_text(f->arena, &step);
+    return step;
 }
 
 /* What the message points at where a part has no kernel. */

@@ -87,8 +87,7 @@ static void run_step(Case *c, const Step *step, void **buffers) {
         inputs[i] = buffers[chain_buffer(c->ir, step->inputs.data[i])];
     Eval *eval = eval_open(step->ir, inputs, ACCURACY_C, NULL);
     for (uint32_t o = 0; o < step->outputs.count; o++) {
-        results[o] =
-            arena_alloc(c->arena, (size_t)type_bytes(&step->ir->outputs.data[o].type) + 8);
+        results[o] = arena_alloc(c->arena, (size_t)type_bytes(&step->ir->outputs.data[o].type) + 8);
         eval_values(eval, o, results[o]);
     }
     eval_close(eval);
@@ -108,7 +107,8 @@ static void judge(Case *c, Eval *whole, const Chain *chain, void **buffers) {
             Check check = check_none();
             const char *out = (const char *)buffers[c->ir->inputs.count + o] + (size_t)at * bytes;
             check_block(eval_range(whole, 0, o, at, some), out, at, &check);
-            if (check.wrong) complain(c, "the steps of '%s' give another %s", chain->name, output->name);
+            if (check.wrong)
+                complain(c, "the steps of '%s' give another %s", chain->name, output->name);
         }
     }
 }
@@ -147,8 +147,8 @@ static Ir *read_back(Case *c, const Ir *ir, const char *text) {
             specs[options.input_count++] = (InputSpec){ir->inputs.data[i].name, true, true, false,
                                                        ir->inputs.data[i].type, {0}};
     options.inputs = specs;
-    const Ast *ast = parse_program(c->arena, source_new(c->arena, "<step>", text, strlen(text)),
-                                   &diags);
+    const Ast *ast =
+        parse_program(c->arena, source_new(c->arena, "<step>", text, strlen(text)), &diags);
     Ir *again = ast ? lower(c->arena, ast, c->registry, &options, &diags) : NULL;
     Text message = {0};
     diags_print(&message, &diags);
@@ -256,8 +256,8 @@ static bool check_program(uint64_t seed) {
     c.text = random.text;
     current = arena_printf(c.arena, "program %llu, %s:\n%s", (unsigned long long)seed,
                            random.shapes, random.text);
-    const Ast *ast = parse_program(
-        c.arena, source_new(c.arena, "<random>", c.text, strlen(c.text)), &diags);
+    const Ast *ast =
+        parse_program(c.arena, source_new(c.arena, "<random>", c.text, strlen(c.text)), &diags);
     Ir *ir = ast ? lower(c.arena, ast, c.registry, &random.options, &diags) : NULL;
     if (ir) {
         c.ir = simplify(c.arena, ir, true);
