@@ -8,8 +8,6 @@
 #include "compiler/cuts.h"
 #include "compiler/part.h"
 
-enum { GROUP_MAX = 1024 };
-
 /* Roots of one kernel. */
 typedef struct Bunch {
     Roots roots;
@@ -28,6 +26,7 @@ typedef struct Fuser {
         dropped; /* by Value: it was kept for nobody once; kept again, it stays, so that this ends */
     ARRAY(Bunch) bunches;
     uint32_t *owner; /* by Value: the bunch of a kept value */
+    uint32_t most; /* bunches, at most */
     Uncovered *uncovered;
 } Fuser;
 
@@ -190,17 +189,17 @@ static void add_root(Fuser *f, Root root) {
     Arena *scratch = arena_open();
     Joining j = {.root = root,
                  .cone = arena_array(scratch, bool, f->ir->nodes.count),
-                 .after = arena_array(scratch, bool, GROUP_MAX),
-                 .behind = arena_array(scratch, bool, GROUP_MAX),
-                 .before = arena_array(scratch, bool, GROUP_MAX),
-                 .apart = arena_array(scratch, bool, GROUP_MAX)};
+                 .after = arena_array(scratch, bool, f->most),
+                 .behind = arena_array(scratch, bool, f->most),
+                 .before = arena_array(scratch, bool, f->most),
+                 .apart = arena_array(scratch, bool, f->most)};
     uint32_t index = 0;
     part_cone(f->ir, &f->cuts, root.value, j.cone);
     mark_waiting(f, &j);
     while (index < f->bunches.count && !takes(f, index, &j)) index++;
     if (index == f->bunches.count) {
         Bunch bunch = {.cone = arena_array(f->arena, bool, f->ir->nodes.count),
-                       .after = arena_array(f->arena, bool, GROUP_MAX)};
+                       .after = arena_array(f->arena, bool, f->most)};
         array_push(f->arena, &f->bunches, bunch);
     }
     join(f, index, &j);
@@ -212,7 +211,8 @@ static bool form_bunches(Fuser *f) {
     f->bunches.count = 0;
     f->owner = arena_array(f->arena, uint32_t, f->ir->nodes.count);
     memset(f->owner, 0xff, f->ir->nodes.count * sizeof *f->owner);
-    if (roots.list.count > GROUP_MAX) return false;
+    f->most = roots.list.count;
+    if (f->most > FUSE_MOST) return false;
     for (uint32_t i = 0; i < roots.list.count; i++) add_root(f, roots.list.data[i]);
     return true;
 }
@@ -410,6 +410,7 @@ static const Chain *try_cuts(Arena *arena, const Library *library, const Ir *ir,
                .apart = apart,
                .dropped = arena_array(arena, bool, ir->nodes.count),
                .uncovered = uncovered};
+    const Chain *chain = NULL;
     bool retry = true;
     while (retry) {
         retry = false;
@@ -417,9 +418,10 @@ static const Chain *try_cuts(Arena *arena, const Library *library, const Ir *ir,
         if (keep_shared(&f) || drop_unread(&f))
             retry = true;
         else if (cover(&f, &retry))
-            return make_chain(&f, name);
+            *uncovered = (Uncovered){0}, chain = make_chain(&f, name);
     }
-    return NULL;
+    if (f.most > FUSE_MOST) *uncovered = (Uncovered){0};
+    return chain;
 }
 
 static bool is_same(const Chain *a, const Chain *b) {

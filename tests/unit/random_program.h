@@ -47,8 +47,8 @@ static inline bool random_one_in(RandomMaker *m, uint32_t n) {
 /* One space of extents, of which inputs have some: missing in front, or 1. */
 static inline void random_inputs(RandomMaker *m, RandomProgram *program) {
     static const int64_t extents[] = {1, 2, 3, 5, 8, 5, 3, 2, 0};
-    static const DType types[] = {DT_F32, DT_F32, DT_F32, DT_F32, DT_F16, DT_BF16,
-                                  DT_F64, DT_I32, DT_BOOL, DT_I8, DT_U8, DT_I64};
+    static const DType types[] = {DT_F32, DT_F32, DT_F32,  DT_F32, DT_F16, DT_BF16,
+                                  DT_F64, DT_I32, DT_BOOL, DT_I8,  DT_U8,  DT_I64};
     static const char *const names[] = {"x", "y", "w", "max"};
     InputSpec *specs = arena_array(m->arena, InputSpec, RANDOM_INPUTS);
     Type space = {.rank = random_below(m, 5)};
@@ -109,25 +109,27 @@ static inline const char *random_operand(RandomMaker *m, Type *type) {
 }
 
 static inline const char *random_unary(RandomMaker *m, const char *a) {
-    static const char *const forms[] = {
-        "relu(%s)", "tanh(%s)", "exp(min(%s, 4))", "sigmoid(%s)", "sqrt(abs(%s))", "-%s",
-        "%s * 2 + 1", "%s * eps", "%s - n", "abs(%s)", "floor(%s)", "gelu(%s)", "silu(%s)",
-        "%s ** 2", "(%s > 0)", "1 / (1 + abs(%s))", "log(1 + abs(%s))", "!(%s > 1)"};
+    static const char *const forms[] = {"relu(%s)",          "tanh(%s)",         "exp(min(%s, 4))",
+                                        "sigmoid(%s)",       "sqrt(abs(%s))",    "-%s",
+                                        "%s * 2 + 1",        "%s * eps",         "%s - n",
+                                        "abs(%s)",           "floor(%s)",        "gelu(%s)",
+                                        "silu(%s)",          "%s ** 2",          "(%s > 0)",
+                                        "1 / (1 + abs(%s))", "log(1 + abs(%s))", "!(%s > 1)"};
     const char *form = forms[random_below(m, sizeof forms / sizeof *forms)];
     const char *at = strchr(form, '%');
     return arena_printf(m->arena, "%.*s%s%s", (int)(at - form), form, a, at + 2);
 }
 
 static inline const char *random_cast(RandomMaker *m, const char *a) {
-    static const char *const types[] = {"f16", "bf16", "f32", "f32", "i32", "i8", "bool", "f64",
-                                        "i64", "u8"};
-    return arena_printf(m->arena, "%s(%s)",
-                        types[random_below(m, 8 + 2 * random_one_in(m, 3))], a);
+    static const char *const types[] = {"f16", "bf16", "f32", "f32", "i32",
+                                        "i8",  "bool", "f64", "i64", "u8"};
+    return arena_printf(m->arena, "%s(%s)", types[random_below(m, 8 + 2 * random_one_in(m, 3))], a);
 }
 
 static inline const char *random_binary(RandomMaker *m, const char *a, Type *type) {
-    static const char *const forms[] = {"%s + %s", "%s - %s", "%s * %s", "%s / (1 + abs(%s))",
-                                        "max(%s, %s)", "min(%s, %s)", "%s < %s", "%s // %s"};
+    static const char *const forms[] = {
+        "%s + %s",     "%s - %s",     "%s * %s", "%s / (1 + abs(%s))",
+        "max(%s, %s)", "min(%s, %s)", "%s < %s", "%s // %s"};
     const char *form = forms[random_below(m, sizeof forms / sizeof *forms)];
     const char *first = strchr(form, '%'), *second = strchr(first + 2, '%');
     const char *b = random_operand(m, type);
@@ -141,8 +143,8 @@ static inline const char *random_select(RandomMaker *m, const char *a, Type *typ
 }
 
 static inline const char *random_reduction(RandomMaker *m, const char *a, Type *type) {
-    static const char *const names[] = {"sum", "max", "min", "mean", "var", "sum", "mean", "max",
-                                        "prod"};
+    static const char *const names[] = {"sum", "max",  "min", "mean", "var",
+                                        "sum", "mean", "max", "prod"};
     const char *name = names[random_below(m, 9)];
     uint32_t axis = type->rank ? random_below(m, type->rank) : 0;
     if (type->rank == 0 || random_one_in(m, 5)) {
@@ -234,8 +236,8 @@ static inline void random_update(RandomMaker *m) {
     const char *other = random_operand(m, &type);
     if (!type_same_shape(&type, &value->type)) other = "2";
     value->read = true;
-    const char *form = random_one_in(m, 2) ? "%s = %s(%s * 0.5 + %s)\n"
-                                           : "%s = %s(%s * 2 + %s + %s * 2)\n";
+    const char *form =
+        random_one_in(m, 2) ? "%s = %s(%s * 0.5 + %s)\n" : "%s = %s(%s * 2 + %s + %s * 2)\n";
     text_printf(&m->out, form, value->name, dtype_name(type.dtype), value->name, other,
                 value->name);
 }
