@@ -115,8 +115,9 @@ static const Ir *rounded_program(const KfProgram *program, Arena *arena) {
                     true);
 }
 
-/* A way of more bytes than this is tried only where the first lacks work for all processors. */
-static const double BYTES_WORTH = 1.5;
+/* A way that moves more than this many times the bytes of the first is tried only where the first
+ * lacks work for all processors; where there are products, bytes are not what time goes by. */
+static const double BYTES_WORTH = 1.1, BYTES_WORTH_PRODUCTS = 1.5;
 
 /* Rows of whole kernels are what processors share. */
 static bool lacks_work(const Chain *chain, const DeviceIdentity *identity) {
@@ -130,14 +131,15 @@ static bool lacks_work(const Chain *chain, const DeviceIdentity *identity) {
 }
 
 /* Which ways race: all of them on full effort, the first alone where a point is given. */
-static void choose_partitions(Partitions *partitions, const KfTuneOptions *in,
+static void choose_partitions(Partitions *partitions, const Ir *ir, const KfTuneOptions *in,
                               const DeviceIdentity *identity) {
     const Chain *first = partitions->list.data[0].chain;
     bool all = in->effort == KF_FULL || lacks_work(first, identity);
+    double worth = problem_operations(ir) > 0 ? BYTES_WORTH_PRODUCTS : BYTES_WORTH;
     uint32_t count = 1;
     for (uint32_t i = 1; i < partitions->list.count && !in->point; i++) {
         Partition *partition = &partitions->list.data[i];
-        if (all || (double)partition->chain->bytes <= BYTES_WORTH * (double)first->bytes)
+        if (all || (double)partition->chain->bytes <= worth * (double)first->bytes)
             partitions->list.data[count++] = *partition;
     }
     partitions->list.count = count;
@@ -226,7 +228,7 @@ KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *in) {
         .journal = session->journal,
         .given = program->given,
     };
-    choose_partitions(&partitions, in, identity);
+    choose_partitions(&partitions, program->simplified, in, identity);
     if ((status = build_problems(kernel, &whole, &partitions, in)) != KF_OK) return status;
     const TuneProblem *first = &partitions.list.data[0].parts[0]->problem;
     if (!tuning_options(program, in, first, arena, &options)) return KF_USAGE;

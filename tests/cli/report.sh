@@ -53,7 +53,7 @@ expect_out 'math       fast: 1 product contracted to fma, 2 divisions turned int
 tuned 'x * y / 3 + y / 5' --shape 16 --math fast --json
 expect_json math_done '["1 product contracted to fma","2 divisions turned into multiplications"]'
 tuned 'layernorm(x, g, b)' --shape 16x64 --shape g=64 --shape b=64 --math fast
-expect_out 'layernorm:'
+case $out in *layernorm:* | *'raced      layernorm '*) ;; *) fail "the template is not found: $out" ;; esac
 
 # Distinct binaries are counted among what was tried; a roof is not slower than what is measured under it.
 run "$KFUSE" 'x + y' --shape 4 --device "$device" --effort quick --trials 1 --json --quiet
