@@ -69,6 +69,9 @@ static const char *covered(KfProgram *program, const char *language) {
 /* Says at which value no kernel could be had, and what can be. */
 static KfStatus refuse(KfProgram *program, const char *language, const Uncovered *uncovered) {
     Diags diags = {.arena = program->arena};
+    if (!uncovered->ir)
+        return session_say(program->session, KF_NO_KERNEL,
+                           "no order of at most %d kernels computes the program", FUSE_MOST);
     const IrNode *culprit = ir_node(uncovered->ir, uncovered->culprit);
     diag_error(&diags, program->ir->source, culprit->span, covered(program, language),
                "no kernel covers this %s ('%s')",

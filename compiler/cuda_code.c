@@ -19,9 +19,7 @@ void cuda_parameters(Text *out, const Plan *plan, const Parameters *parameters, 
     }
     for (uint32_t i = 0; i < parameters->list.count; i++) {
         const Parameter *parameter = &parameters->list.data[i];
-        size_t length = strlen(parameter->name);
-        bool inverse = length > 4 && strcmp(parameter->name + length - 4, "_div") == 0;
-        bool size = strncmp(parameter->name, "kf_", 3) == 0 && !inverse;
+        bool size = !parameter_is_scalar(parameter) && !parameter_is_reciprocal(parameter);
         emit_next(out, 1, "const %s %s", size ? whole : dtype_info(parameter->dtype)->cuda,
                   parameter->name);
     }

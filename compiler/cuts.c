@@ -13,7 +13,7 @@ typedef struct Needs {
     Type shape;     /* of the iteration: what reductions read, what the product gives */
     AxisRange axes; /* REDUCED: of that shape */
     Value product;  /* PRODUCT: one of them */
-    uint32_t count; /* PRODUCT: how many, two at most */
+    uint32_t count; /* PRODUCT: how many, two at most; ROWS: reductions that wait for one another */
 } Needs;
 
 typedef struct Cutter {
@@ -71,8 +71,10 @@ static bool merge(const Cutter *c, Needs *into, const Needs *other) {
     if (other->kind == FREE) return true;
     if (into->kind == FREE) return *into = *other, true;
     if (into->kind != other->kind || !type_same_shape(&into->shape, &other->shape)) return false;
-    if (into->kind != PRODUCT)
+    if (into->kind != PRODUCT) {
+        if (into->count < other->count) into->count = other->count;
         return into->axes.first == other->axes.first && into->axes.end == other->axes.end;
+    }
     if (into->product == other->product && into->count == other->count) return true;
     if (c->apart || !are_twins(c, into, other)) return false;
     into->count = 2;
@@ -110,9 +112,11 @@ static void visit_reduction(Cutter *c, Value value) {
     const Type *operand = &ir_node(c->ir, node->arg[0])->type;
     Needs needs = needs_of(c, node->arg[0]);
     bool last = node->axes.end == (int32_t)operand->rank && node->axes.end - node->axes.first == 1;
-    bool chained = last && needs.kind == ROWS && type_same_shape(&needs.shape, operand);
+    bool chained = last && needs.kind == ROWS && needs.count < GROUP_LEVELS &&
+                   type_same_shape(&needs.shape, operand);
     if (needs.kind != FREE && !chained) keep(c, node->arg[0]);
     c->needs[value] = (Needs){.kind = last ? ROWS : REDUCED, .shape = *operand, .axes = node->axes};
+    c->needs[value].count = chained ? needs.count + 1 : 1;
 }
 
 static void visit_product(Cutter *c, Value value) {

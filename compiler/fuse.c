@@ -8,8 +8,6 @@
 #include "compiler/cuts.h"
 #include "compiler/part.h"
 
-enum { GROUP_MAX = 1024 };
-
 /* Roots of one kernel. */
 typedef struct Bunch {
     Roots roots;
@@ -24,8 +22,11 @@ typedef struct Fuser {
     const Ir *ir;
     Cuts cuts;
     bool *apart; /* by Value: where it is kept, no kernel that reads it computes it as well */
+    bool *
+        dropped; /* by Value: it was kept for nobody once; kept again, it stays, so that this ends */
     ARRAY(Bunch) bunches;
     uint32_t *owner; /* by Value: the bunch of a kept value */
+    uint32_t most; /* bunches, at most */
     Uncovered *uncovered;
 } Fuser;
 
@@ -50,7 +51,17 @@ static int32_t output_holding(const Fuser *f, Value value) {
     return -1;
 }
 
-/* In the order of values, which is one of dependence. */
+static void add_outputs(Fuser *f, Roots *roots, Value value, bool updates) {
+    for (uint32_t i = 0; i < f->ir->outputs.count; i++) {
+        const IrOutput *output = &f->ir->outputs.data[i];
+        if (output->value == value && (output->updates >= 0) == updates &&
+            has_elements(&output->type))
+            array_push(f->arena, &roots->list, (Root){value, (int32_t)i});
+    }
+}
+
+/* In the order of values, which is one of dependence; updates, which wait for whoever reads what they
+ * update, come last. */
 static Roots find_roots(Fuser *f) {
     Roots roots = {0};
     for (Value v = 1; v < f->ir->nodes.count; v++) {
@@ -58,22 +69,57 @@ static Roots find_roots(Fuser *f) {
         f->cuts.where[v] =
             holder >= 0 ? (Ref){PLACE_OUTPUT, (uint32_t)holder} : (Ref){PLACE_TEMPORARY, v};
         if (f->cuts.kept[v] && holder < 0) array_push(f->arena, &roots.list, (Root){v, -1});
-        for (uint32_t i = 0; i < f->ir->outputs.count; i++)
-            if (f->ir->outputs.data[i].value == v && has_elements(&f->ir->outputs.data[i].type))
-                array_push(f->arena, &roots.list, (Root){v, (int32_t)i});
+        add_outputs(f, &roots, v, false);
     }
+    for (Value v = 1; v < f->ir->nodes.count; v++) add_outputs(f, &roots, v, true);
     return roots;
 }
 
 /* --- bunches */
 
-/* Marks what `cone` waits for: the bunches of kept values in it, and all that those wait for. */
-static void mark_after(const Fuser *f, const bool *cone, bool *after) {
+/* A root on its way into a bunch. */
+typedef struct Joining {
+    Root root;
+    bool *cone;   /* by Value */
+    bool *after;  /* by Bunch: what it waits for, directly or not */
+    bool *behind; /* by Bunch: what some bunch that it waits for waits for */
+    bool *before; /* by Bunch: what waits for it, because it updates what this reads */
+    bool *apart;  /* by Bunch: it keeps something apart that this reads */
+} Joining;
+
+static int32_t updated_by(const Fuser *f, Root root) {
+    return root.output < 0 ? -1 : f->ir->outputs.data[root.output].updates;
+}
+
+static bool reads_input(const Fuser *f, const bool *cone, int32_t input) {
+    return input >= 0 && cone[f->ir->inputs.data[input].value];
+}
+
+static bool updates_what(const Fuser *f, const Bunch *bunch, const bool *cone) {
+    for (uint32_t r = 0; r < bunch->roots.list.count; r++)
+        if (reads_input(f, cone, updated_by(f, bunch->roots.list.data[r]))) return true;
+    return false;
+}
+
+static void wait_for(const Fuser *f, Joining *j, uint32_t index) {
+    const Bunch *bunch = &f->bunches.data[index];
+    j->after[index] = true;
+    for (uint32_t i = 0; i < f->bunches.count; i++) {
+        j->after[i] |= bunch->after[i];
+        j->behind[i] |= bunch->after[i];
+    }
+}
+
+/* The bunches of kept values that it takes, who reads what it updates, who updates what it reads. */
+static void mark_waiting(const Fuser *f, Joining *j) {
     for (Value v = 1; v < f->ir->nodes.count; v++) {
-        if (!cone[v] || !f->cuts.kept[v] || f->owner[v] == UINT32_MAX) continue;
-        const Bunch *from = &f->bunches.data[f->owner[v]];
-        after[f->owner[v]] = true;
-        for (uint32_t i = 0; i < f->bunches.count; i++) after[i] |= from->after[i];
+        if (!j->cone[v] || !f->cuts.kept[v] || f->owner[v] == UINT32_MAX) continue;
+        wait_for(f, j, f->owner[v]);
+        j->apart[f->owner[v]] |= f->apart[v];
+    }
+    for (uint32_t i = 0; i < f->bunches.count; i++) {
+        if (reads_input(f, f->bunches.data[i].cone, updated_by(f, j->root))) wait_for(f, j, i);
+        j->before[i] = updates_what(f, &f->bunches.data[i], j->cone);
     }
 }
 
@@ -97,52 +143,67 @@ static Roots with(Arena *arena, const Roots *roots, Root root) {
 
 /* Whether one kernel may compute them: one generated kernel, or a product's. */
 static bool is_one_kernel(const Fuser *f, const Roots *roots, bool product) {
-    Step step = part_extract(f->arena, f->ir, &f->cuts, roots);
-    return group_find(step.ir).kind != GROUP_NONE ||
-           (product && kernels_find(f->arena, f->library, step.ir).list.count > 0);
+    Arena *scratch = arena_open();
+    Step step = part_extract(scratch, f->ir, &f->cuts, roots);
+    bool one = group_find(step.ir).kind != GROUP_NONE ||
+               (product && kernels_find(scratch, f->library, step.ir).list.count > 0);
+    arena_close(scratch);
+    return one;
 }
 
-static bool reads_apart(const Fuser *f, const bool *cone, uint32_t index) {
-    for (Value v = 1; v < f->ir->nodes.count; v++)
-        if (cone[v] && f->apart[v] && f->cuts.kept[v] && f->owner[v] == index) return true;
+/* Whether the bunch would wait for one that waits for it. */
+static bool waits_in_turn(const Fuser *f, uint32_t index, const Joining *j) {
+    if (j->behind[index]) return true;
+    for (uint32_t i = 0; i < f->bunches.count; i++)
+        if (i != index && j->before[i] && (j->after[i] || f->bunches.data[index].after[i]))
+            return true;
     return false;
 }
 
-/* Whether `bunch`, of number `index`, may take `root` in, which takes `cone` and waits for `after`. */
-static bool takes(const Fuser *f, uint32_t index, Root root, const bool *cone, const bool *after) {
+static bool takes(const Fuser *f, uint32_t index, const Joining *j) {
     const Bunch *bunch = &f->bunches.data[index];
-    if (reads_apart(f, cone, index)) return false;
-    for (uint32_t i = 0; i < f->bunches.count; i++)
-        if (i != index && after[i] && f->bunches.data[i].after[index]) return false;
-    Roots roots = with(f->arena, &bunch->roots, root);
-    return is_one_kernel(f, &roots, shares_gathering(f, cone, bunch->cone));
+    if (j->apart[index] || waits_in_turn(f, index, j)) return false;
+    Arena *scratch = arena_open();
+    Roots roots = with(scratch, &bunch->roots, j->root);
+    bool one = is_one_kernel(f, &roots, shares_gathering(f, j->cone, bunch->cone));
+    arena_close(scratch);
+    return one;
 }
 
-static void join(Fuser *f, uint32_t index, Root root, const bool *cone, const bool *after) {
+static void join(Fuser *f, uint32_t index, const Joining *j) {
     Bunch *bunch = &f->bunches.data[index];
-    array_push(f->arena, &bunch->roots.list, root);
-    for (Value v = 1; v < f->ir->nodes.count; v++) bunch->cone[v] |= cone[v];
-    for (uint32_t i = 0; i < f->bunches.count; i++) bunch->after[i] |= after[i] && i != index;
+    array_push(f->arena, &bunch->roots.list, j->root);
+    for (Value v = 1; v < f->ir->nodes.count; v++) bunch->cone[v] |= j->cone[v];
+    for (uint32_t i = 0; i < f->bunches.count; i++) {
+        bunch->after[i] |= j->after[i] && i != index;
+        f->bunches.data[i].after[index] |= j->before[i] && i != index;
+    }
     for (uint32_t k = 0; k < f->bunches.count; k++) /* and who waits for this one */
         for (uint32_t i = 0; f->bunches.data[k].after[index] && i < f->bunches.count; i++)
             f->bunches.data[k].after[i] |= bunch->after[i];
-    if (root.output < 0 || output_holding(f, root.value) == root.output)
-        f->owner[root.value] = index;
+    if (j->root.output < 0 || output_holding(f, j->root.value) == j->root.output)
+        f->owner[j->root.value] = index;
 }
 
 static void add_root(Fuser *f, Root root) {
-    bool *cone = arena_array(f->arena, bool, f->ir->nodes.count);
-    bool *after = arena_array(f->arena, bool, GROUP_MAX);
+    Arena *scratch = arena_open();
+    Joining j = {.root = root,
+                 .cone = arena_array(scratch, bool, f->ir->nodes.count),
+                 .after = arena_array(scratch, bool, f->most),
+                 .behind = arena_array(scratch, bool, f->most),
+                 .before = arena_array(scratch, bool, f->most),
+                 .apart = arena_array(scratch, bool, f->most)};
     uint32_t index = 0;
-    part_cone(f->ir, &f->cuts, root.value, cone);
-    mark_after(f, cone, after);
-    while (index < f->bunches.count && !takes(f, index, root, cone, after)) index++;
+    part_cone(f->ir, &f->cuts, root.value, j.cone);
+    mark_waiting(f, &j);
+    while (index < f->bunches.count && !takes(f, index, &j)) index++;
     if (index == f->bunches.count) {
         Bunch bunch = {.cone = arena_array(f->arena, bool, f->ir->nodes.count),
-                       .after = arena_array(f->arena, bool, GROUP_MAX)};
+                       .after = arena_array(f->arena, bool, f->most)};
         array_push(f->arena, &f->bunches, bunch);
     }
-    join(f, index, root, cone, after);
+    join(f, index, &j);
+    arena_close(scratch);
 }
 
 static bool form_bunches(Fuser *f) {
@@ -150,7 +211,8 @@ static bool form_bunches(Fuser *f) {
     f->bunches.count = 0;
     f->owner = arena_array(f->arena, uint32_t, f->ir->nodes.count);
     memset(f->owner, 0xff, f->ir->nodes.count * sizeof *f->owner);
-    if (roots.list.count > GROUP_MAX) return false;
+    f->most = roots.list.count;
+    if (f->most > FUSE_MOST) return false;
     for (uint32_t i = 0; i < roots.list.count; i++) add_root(f, roots.list.data[i]);
     return true;
 }
@@ -167,28 +229,28 @@ static bool is_worth_keeping(const Fuser *f, Value value) {
 }
 
 static bool keep_shared(Fuser *f) {
+    bool any = false;
     for (Value v = 1; v < f->ir->nodes.count; v++) {
         uint32_t users = 0;
         if (f->cuts.kept[v] || !is_worth_keeping(f, v)) continue;
         for (uint32_t i = 0; i < f->bunches.count; i++) users += f->bunches.data[i].cone[v];
-        if (users < 2) continue;
-        f->cuts.kept[v] = true;
-        return true;
+        if (users > 1) any = f->cuts.kept[v] = true;
     }
-    return false;
+    return any;
 }
 
 /* What is kept for nobody is not kept: one kernel computes it and all that reads it. */
 static bool drop_unread(Fuser *f) {
+    bool any = false;
     for (Value v = 1; v < f->ir->nodes.count; v++) {
-        bool read = !f->cuts.kept[v] || f->apart[v];
+        bool read = !f->cuts.kept[v] || f->apart[v] || f->dropped[v];
         for (uint32_t i = 0; i < f->bunches.count && !read; i++)
             read = i != f->owner[v] && f->bunches.data[i].cone[v];
         if (read) continue;
+        any = f->dropped[v] = true;
         f->cuts.kept[v] = false;
-        return true;
     }
-    return false;
+    return any;
 }
 
 /* --- coverage */
@@ -209,8 +271,10 @@ static bool keep_more(Fuser *f, const Bunch *bunch) {
 /* The program itself where one kernel is all of it. */
 static Step extract(const Fuser *f, const Bunch *bunch) {
     bool whole = f->bunches.count == 1 && bunch->roots.list.count == f->ir->outputs.count;
-    return whole ? chain_whole(f->arena, f->ir)
-                 : part_extract(f->arena, f->ir, &f->cuts, &bunch->roots);
+    if (whole) return chain_whole(f->arena, f->ir);
+    Step step = part_extract(f->arena, f->ir, &f->cuts, &bunch->roots);
+    part_text(f->arena, &step);
+    return step;
 }
 
 /* What the message points at where a part has no kernel. */
@@ -236,24 +300,6 @@ static bool cover(Fuser *f, bool *retry) {
 }
 
 /* --- order */
-
-static bool reads_input(const Fuser *f, const Bunch *bunch, uint32_t input) {
-    return bunch->cone[f->ir->inputs.data[input].value];
-}
-
-/* Updates come behind everything else that reads what they update. */
-static void order_updates(Fuser *f) {
-    for (uint32_t i = 0; i < f->bunches.count; i++) {
-        Bunch *bunch = &f->bunches.data[i];
-        for (uint32_t r = 0; r < bunch->roots.list.count; r++) {
-            int32_t output = bunch->roots.list.data[r].output;
-            int32_t input = output < 0 ? -1 : f->ir->outputs.data[output].updates;
-            for (uint32_t k = 0; input >= 0 && k < f->bunches.count; k++)
-                if (k != i && reads_input(f, &f->bunches.data[k], (uint32_t)input))
-                    bunch->after[k] = true;
-        }
-    }
-}
 
 /* Bunches in an order in which none waits for a later one; false if there is none. */
 static bool order(const Fuser *f, uint32_t *list) {
@@ -340,7 +386,6 @@ static const Chain *make_chain(Fuser *f, const char *name) {
     Chain *chain = arena_new(f->arena, Chain);
     uint32_t *list = arena_array(f->arena, uint32_t, f->bunches.count);
     chain->name = name;
-    order_updates(f);
     if (!order(f, list)) return NULL;
     for (uint32_t i = 0; i < f->bunches.count; i++) {
         Step step = f->bunches.data[list[i]].step;
@@ -363,7 +408,9 @@ static const Chain *try_cuts(Arena *arena, const Library *library, const Ir *ir,
                .ir = ir,
                .cuts = {kept, arena_array(arena, Ref, ir->nodes.count)},
                .apart = apart,
+               .dropped = arena_array(arena, bool, ir->nodes.count),
                .uncovered = uncovered};
+    const Chain *chain = NULL;
     bool retry = true;
     while (retry) {
         retry = false;
@@ -371,9 +418,10 @@ static const Chain *try_cuts(Arena *arena, const Library *library, const Ir *ir,
         if (keep_shared(&f) || drop_unread(&f))
             retry = true;
         else if (cover(&f, &retry))
-            return make_chain(&f, name);
+            *uncovered = (Uncovered){0}, chain = make_chain(&f, name);
     }
-    return NULL;
+    if (f.most > FUSE_MOST) *uncovered = (Uncovered){0};
+    return chain;
 }
 
 static bool is_same(const Chain *a, const Chain *b) {

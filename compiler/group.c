@@ -102,24 +102,27 @@ static bool output_fits(const Finder *f, const Type *type, bool *full) {
     return *full || reduced;
 }
 
-/* Values behind a reduction, whose shape they need not have. */
-static bool depends_on_reduction(const Ir *ir, Value value, Arena *scratch) {
-    bool *behind = arena_array(scratch, bool, ir->nodes.count);
-    for (Value v = 1; v <= value; v++) {
+/* By Value: how many reductions wait for one another, from inputs up to it, itself included. */
+static const uint32_t *count_levels(const Ir *ir, Arena *scratch) {
+    uint32_t *levels = arena_array(scratch, uint32_t, ir->nodes.count);
+    for (Value v = 1; v < ir->nodes.count; v++) {
         const IrNode *node = ir_node(ir, v);
         for (uint32_t i = 0; i < node->count; i++)
-            behind[v] |= behind[node->arg[i]] || ir_is_reduction(ir_node(ir, node->arg[i]));
+            if (levels[node->arg[i]] > levels[v]) levels[v] = levels[node->arg[i]];
+        levels[v] += ir_is_reduction(node);
     }
-    return behind[value];
+    return levels;
 }
 
 static bool check_reductions(Finder *f, Arena *scratch) {
+    const uint32_t *levels = count_levels(f->ir, scratch);
     for (Value v = 1; v < f->ir->nodes.count; v++) {
         const IrNode *node = ir_node(f->ir, v);
         if (!f->needed[v] || !ir_is_reduction(node)) continue;
         if (!spans(f, &ir_node(f->ir, node->arg[0])->type))
             return refuse(f, v, "a reduction of fewer elements than the others'");
-        if (depends_on_reduction(f->ir, v, scratch)) f->group.one_pass = false;
+        if (levels[v] > GROUP_LEVELS) return refuse(f, v, "too many reductions of one another");
+        if (levels[v] > 1) f->group.one_pass = false;
     }
     return true;
 }

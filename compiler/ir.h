@@ -152,6 +152,8 @@ Value ir_power(Ir *ir, Value a, Value b, Span span);
 enum { POWER_MAX = 16 };
 /* Sums and products of integers are i64, mean and var of integers f32. */
 Value ir_reduce(Ir *ir, Reduction reduction, Value a, AxisRange axes, Span span);
+/* A computed operand that is narrower than the compute type is rounded to its own (an IR_CAST): a
+ * product reads stored arrays. */
 Value ir_matmul(Ir *ir, Value a, Value b, Span span);
 Value ir_transpose(Ir *ir, Value a, Span span);
 /* `a`, not WEAK, in the shape of `shape`, which has no other use; see IR_BROADCAST. */

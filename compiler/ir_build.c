@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "compiler/fold.h"
+#include "compiler/simplify.h"
 
 static bool is_condition(Primitive primitive, uint32_t i) {
     return primitive == P_NOT || primitive == P_AND || primitive == P_OR ||
@@ -252,11 +253,17 @@ Value ir_reduce(Ir *ir, Reduction reduction, Value a, AxisRange axes, Span span)
     return ir_value(ir, node);
 }
 
+/* What is computed is stored before a product reads it. */
+static Value factor(Ir *ir, DType type, Value a, Span span) {
+    a = ir_operand(ir, type, a, span);
+    return simplify_is_rounded(ir, a) ? a : ir_cast(ir, ir_dtype(ir, a), a, span);
+}
+
 Value ir_matmul(Ir *ir, Value a, Value b, Span span) {
     DType type = type_promote(ir_dtype(ir, a), ir_dtype(ir, b));
     IrNode node = {.op = IR_MATMUL, .count = 2, .type = {.dtype = type}, .span = span};
-    node.arg[0] = ir_operand(ir, type, a, span);
-    node.arg[1] = ir_operand(ir, type, b, span);
+    node.arg[0] = factor(ir, type, a, span);
+    node.arg[1] = factor(ir, type, b, span);
     type_matmul(&ir_node(ir, a)->type, &ir_node(ir, b)->type, &node.type);
     return ir_value(ir, node);
 }

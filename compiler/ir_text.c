@@ -62,10 +62,18 @@ static const char *reduction(Writer *w, const IrNode *node) {
     return arena_printf(w->arena, "%s(%s, axis=%d)", name, a, node->axes.first);
 }
 
-/* A number that meets others is written as it is, any other cast as a call of the type's name. */
+/* A number that meets others is written as it is, any other cast as a call of the type's name, which
+ * converts integers too. */
 static const char *cast(Writer *w, const IrNode *node) {
-    if (ir_dtype(w->ir, node->arg[0]) == DT_WEAK) return w->text[node->arg[0]];
-    return call(w, dtype_name(node->type.dtype), node);
+    const IrNode *a = ir_node(w->ir, node->arg[0]);
+    if (a->type.dtype == DT_WEAK) return w->text[node->arg[0]];
+    return call(w, dtype_name(node->type.dtype), a->op == IR_CONVERT ? a : node);
+}
+
+/* Said, for integers among themselves would stay integers. */
+static const char *convert(Writer *w, const IrNode *node) {
+    DType type = node->type.dtype;
+    return call(w, dtype_name(dtype_is_float(type) ? w->ir->compute : type), node);
 }
 
 static const char *constant(Writer *w, const IrNode *node) {
@@ -81,8 +89,8 @@ static const char *expression(Writer *w, Value value) {
     case IR_INPUT: return w->ir->inputs.data[node->index].name;
     case IR_PARAM: return w->ir->params.data[node->index].name;
     case IR_CAST: return cast(w, node);
-    case IR_BROADCAST: /* no name has its shape */
-    case IR_CONVERT: return w->text[node->arg[0]];
+    case IR_CONVERT: return convert(w, node);
+    case IR_BROADCAST: return w->text[node->arg[0]]; /* no name has its shape */
     case IR_TRANSPOSE: return arena_printf(w->arena, "%s.T", w->text[node->arg[0]]);
     case IR_MATMUL:
         return arena_printf(w->arena, "(%s @ %s)", w->text[node->arg[0]], w->text[node->arg[1]]);
@@ -101,16 +109,24 @@ static bool is_taken(const Ir *ir, const char *name) {
     return false;
 }
 
+static void bind(Writer *w, Value value) {
+    const char *name = arena_printf(w->arena, "v%u", value);
+    while (is_taken(w->ir, name)) name = arena_printf(w->arena, "%s_", name);
+    text_printf(&w->out, "%s = %s\n", name, w->text[value]);
+    w->text[value] = name;
+}
+
+/* Short whatever is in them. */
+static bool is_bare(const Ir *ir, const IrNode *node) {
+    bool of_leaf = node->op == IR_CONVERT && ir_node(ir, node->arg[0])->count == 0;
+    return node->type.dtype == DT_WEAK || node->count == 0 || node->op == IR_BROADCAST || of_leaf;
+}
+
 /* Binds what is used again, or long, to a name. */
 static void write_value(Writer *w, Value value) {
-    const IrNode *node = ir_node(w->ir, value);
-    const char *text = expression(w, value), *name = arena_printf(w->arena, "v%u", value);
-    bool weak = node->type.dtype == DT_WEAK || node->count == 0;
-    w->text[value] = text;
-    if (weak || (w->uses[value] < 2 && strlen(text) <= LONGEST)) return;
-    while (is_taken(w->ir, name)) name = arena_printf(w->arena, "%s_", name);
-    text_printf(&w->out, "%s = %s\n", name, text);
-    w->text[value] = name;
+    w->text[value] = expression(w, value);
+    bool longer = w->uses[value] > 1 || strlen(w->text[value]) > LONGEST;
+    if (longer && !is_bare(w->ir, ir_node(w->ir, value))) bind(w, value);
 }
 
 static void count_uses(Writer *w) {
@@ -129,11 +145,39 @@ static void write_params(Writer *w) {
     }
 }
 
+static bool has_name(const char *text, const char *name) {
+    size_t length = strlen(name);
+    for (const char *at = text; (at = strstr(at, name)) != NULL; at++)
+        if ((at == text || strchr("( -!", at[-1])) && (!at[length] || strchr(" ).,", at[length])))
+            return true;
+    return false;
+}
+
+/* Behind all that reads the old values. What updates an input has to read it by its name. */
+static void write_updates(Writer *w) {
+    const Ir *ir = w->ir;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < ir->outputs.count; i++) count += ir->outputs.data[i].updates >= 0;
+    for (uint32_t i = 0; count > 1 && i < ir->outputs.count; i++)
+        if (ir->outputs.data[i].updates >= 0) bind(w, ir->outputs.data[i].value);
+    for (uint32_t i = 0; i < ir->outputs.count; i++) {
+        const IrOutput *output = &ir->outputs.data[i];
+        const char *text = w->text[output->value], *name = output->name;
+        if (output->updates < 0) continue;
+        if (has_name(text, name))
+            text_printf(&w->out, "%s = %s\n", name, text);
+        else
+            text_printf(&w->out, "%s = 0 < 1 ? %s : %s\n", name, text, name);
+    }
+}
+
 static void write_outputs(Writer *w) {
     for (uint32_t i = 0; i < w->ir->outputs.count; i++) {
         const IrOutput *output = &w->ir->outputs.data[i];
-        text_printf(&w->out, "%s = %s\n", output->name, w->text[output->value]);
+        if (output->updates < 0)
+            text_printf(&w->out, "%s = %s\n", output->name, w->text[output->value]);
     }
+    write_updates(w);
     if (w->ir->outputs.count < 2) return;
     for (uint32_t i = 0; i < w->ir->outputs.count; i++)
         text_printf(&w->out, "%s%s", i ? ", " : "return ", w->ir->outputs.data[i].name);

@@ -69,13 +69,24 @@ static void add_template(Arena *arena, Kernels *kernels, const Template *templat
     array_push(arena, &kernels->list, kernel);
 }
 
+static void add_splice(Arena *arena, Kernels *kernels, const Template *template,
+                       const Splice *splice) {
+    if (!splice) return;
+    Kernel kernel = {.name = template->name, .template = splice_template(splice), .splice = splice};
+    array_push(arena, &kernels->list, kernel);
+}
+
 Kernels kernels_find(Arena *arena, const Library *library, const Ir *ir) {
     Kernels kernels = {0};
     add_generated(arena, &kernels, library, ir);
     for (uint32_t i = 0; i < library->templates.count; i++) {
         const Template *template = library->templates.data[i];
-        add_template(arena, &kernels, template,
-                     match_template(arena, template, library->registry, ir));
+        if (splice_takes(template))
+            add_splice(arena, &kernels, template,
+                       splice_find(arena, template, library->registry, ir));
+        else
+            add_template(arena, &kernels, template,
+                         match_template(arena, template, library->registry, ir));
     }
     return kernels;
 }
@@ -88,6 +99,7 @@ Kernels kernels_of(Arena *arena, const Template *template, const Ir *ir) {
 
 const Bound *kernel_bound(Arena *arena, const Kernel *kernel, const Ir *ir) {
     if (kernel->match) return match_bound(arena, kernel->match, ir);
+    if (kernel->splice) return splice_bound(arena, kernel->splice, ir);
     const Plan *p = ir == kernel->plan->ir ? kernel->plan : plan_like(arena, kernel->plan, ir);
     return p ? plan_bound(arena, p) : NULL;
 }
@@ -95,6 +107,8 @@ const Bound *kernel_bound(Arena *arena, const Kernel *kernel, const Ir *ir) {
 void kernel_class_print(Text *out, const Kernel *kernel) {
     if (kernel->plan)
         plan_class_print(out, kernel->plan);
+    else if (kernel->splice)
+        splice_class_print(out, kernel->splice);
     else
         text_add(out, kernel->name);
 }

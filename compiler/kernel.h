@@ -4,13 +4,20 @@
 #define KF_KERNEL_H
 
 #include "compiler/match.h"
+#include "compiler/splice.h"
 
 typedef struct Kernel {
     const char *name; /* "generated" elementwise, "rows", or the template's: no two are the same */
     const Template *template;
-    const Plan *plan;   /* of a generated one */
-    const Match *match; /* of a hand-written one */
+    const Plan *plan;     /* of a generated one */
+    const Match *match;   /* of a hand-written one */
+    const Splice *splice; /* of a hand-written one with a generated epilogue */
 } Kernel;
+
+/* A template's text, which says what it is; one variant is a unit for a compiler. */
+static inline bool kernel_is_written(const Kernel *kernel) {
+    return kernel->match || kernel->splice;
+}
 
 typedef struct Kernels {
     ARRAY(Kernel) list;

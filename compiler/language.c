@@ -34,6 +34,12 @@ bool parameter_is_scalar(const Parameter *parameter) {
     return strncmp(parameter->name, "s_", 2) == 0;
 }
 
+bool parameter_is_reciprocal(const Parameter *parameter) {
+    size_t length = strlen(parameter->name);
+    return !parameter_is_scalar(parameter) && length > 4 &&
+           strcmp(parameter->name + length - 4, "_div") == 0;
+}
+
 /* The reciprocal of an extent that indices are divided by. */
 static bool divides_by(const EmitLanguage *language, const char *size) {
     return language->divides && strcmp(size, "kf_n") != 0 && strcmp(size, "kf_rows") != 0;

@@ -46,6 +46,7 @@ typedef struct Parameters {
     ARRAY(Parameter) list;
 } Parameters;
 bool parameter_is_scalar(const Parameter *parameter);
+bool parameter_is_reciprocal(const Parameter *parameter); /* of an extent */
 Parameters language_parameters(const EmitLanguage *language, const Plan *plan, Arena *arena);
 
 /* "a / b", for an extent b; by the fastest way the language has. */

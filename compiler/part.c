@@ -154,8 +154,14 @@ Step part_extract(Arena *arena, const Ir *ir, const Cuts *cuts, const Roots *roo
         else
             output_kept(&b, root->value);
     }
-    const char *text = ir_text(arena, b.to);
-    b.to->source = source_new(arena, "<part>", text, strlen(text));
     b.step.ir = b.to;
     return b.step;
+}
+
+void part_text(Arena *arena, Step *step) {
+    const char *text = ir_text(arena, step->ir);
+    Ir *named = arena_new(arena, Ir);
+    *named = *step->ir;
+    named->source = source_new(arena, "<part>", text, strlen(text));
+    step->ir = named;
 }

@@ -27,7 +27,9 @@ DType part_storage(const Ir *ir, Value value);
  * are marked too. Adds to `cone`, by Value. */
 void part_cone(const Ir *ir, const Cuts *cuts, Value value, bool *cone);
 /* The step that computes `roots` from inputs of the program and kept values; outputs are the roots
- * in order. Its label and kernels are not filled in. */
+ * in order. Its label, kernels and text are not filled in. */
 Step part_extract(Arena *arena, const Ir *ir, const Cuts *cuts, const Roots *roots);
+/* The text that its kernels are named after. */
+void part_text(Arena *arena, Step *step);
 
 #endif

@@ -65,6 +65,9 @@ typedef struct Plan {
 
 /* `group` is what group_find says of `ir`, not GROUP_NONE. */
 Plan *plan(Arena *arena, const Ir *ir, const Group *group);
+/* The same with the group's last axis as the plan's last, alone, whatever its extent, and what is
+ * outside of it as rows: the rank is at least 2. For code that walks rows itself. */
+Plan *plan_rows(Arena *arena, const Ir *ir, const Group *group);
 /* The same kernel at another shape: `ir` is the same program with other extents (the gate's edges,
  * a bucket's other shapes); axes are collapsed as in `like`, whatever they are here. NULL if a
  * class does not hold: an array that `like` reads densely is not dense here, say. */

@@ -75,7 +75,14 @@ static int widest(const Writer *w) {
     return bytes;
 }
 
-const Template *specialise(Arena *arena, const Template *template, const DType *types) {
+/* The prelude's own text speaks of these. */
+static void write_index(Text *out, const Insert *insert) {
+    text_printf(out, "#define K_INDEX64 %d\ntypedef %s k_index;\n", insert->index64,
+                insert->index64 ? "long long" : "int");
+}
+
+Template *specialise_with(Arena *arena, const Template *template, const DType *types,
+                          const Insert *insert) {
     bool cuda = strcmp(template->language, "cuda") == 0;
     Writer w = {.language = cuda ? &emit_language_cuda : &emit_language_c,
                 .template = template,
@@ -86,10 +93,14 @@ const Template *specialise(Arena *arena, const Template *template, const DType *
     for (uint32_t i = 0; i < tensor_count(template); i++) write_tensor(&w, i);
     text_add_bytes(&body, template->source->text, template->source->length);
     text_add(&body, text_string(&w.text));
-    text_printf(&prologue, "#ifndef K_SHARED\n#define K_SHARED\n#define K_BYTES %d\n", widest(&w));
+    if (insert) text_add(&body, insert->text);
+    text_printf(&prologue, "#ifndef K_SHARED\n#define K_SHARED\n#define K_BYTES %d\n",
+                insert && insert->widest > widest(&w) ? insert->widest : widest(&w));
     text_printf(&prologue, "#define K_F64 %d\n", w.wide);
     text_add(&prologue, text_string(&w.text));
+    if (cuda && insert) write_index(&prologue, insert);
     emit_prelude(&prologue, w.language, text_string(&body));
+    if (insert) text_add(&prologue, insert->text);
     text_add(&prologue, "#endif\n");
     Template *special = arena_new(arena, Template);
     *special = *template;
@@ -98,4 +109,8 @@ const Template *specialise(Arena *arena, const Template *template, const DType *
     text_free(&body);
     text_free(&prologue);
     return special;
+}
+
+const Template *specialise(Arena *arena, const Template *template, const DType *types) {
+    return specialise_with(arena, template, types, NULL);
 }

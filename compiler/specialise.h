@@ -15,4 +15,15 @@
 /* `types`: of each input, then of each output. The template with those lines as its prologue. */
 const Template *specialise(Arena *arena, const Template *template, const DType *types);
 
+/* Text that stands behind the prologue's helpers, and may use any of them. */
+typedef struct Insert {
+    const char *text;
+    int widest;   /* bytes of its widest value */
+    bool index64; /* in CUDA its k_index has 64 bits, else 32 */
+} Insert;
+
+/* The same with text before the template's own; a copy for the caller to change. */
+Template *specialise_with(Arena *arena, const Template *template, const DType *types,
+                          const Insert *insert);
+
 #endif

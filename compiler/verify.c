@@ -3,6 +3,8 @@
  * elsewhere, cannot pass on what the next one would trip over. */
 #include "compiler/verify.h"
 
+#include "compiler/simplify.h"
+
 typedef struct Check {
     const Ir *ir;
     const IrNode *node;
@@ -116,6 +118,9 @@ static const char *check_matmul(const Check *c) {
         return "product of other types";
     if (!type_matmul(arg_type(c, 0), arg_type(c, 1), &shape))
         return "product of shapes that do not fit";
+    if (!simplify_is_rounded(c->ir, c->node->arg[0]) ||
+        !simplify_is_rounded(c->ir, c->node->arg[1]))
+        return "product of what is not stored";
     return type_same_shape(&shape, &c->node->type) ? NULL : "product has another shape";
 }
 

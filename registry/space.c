@@ -231,9 +231,11 @@ bool space_default(const Space *space, Bindings bindings, Point *point) {
 /* --- Points as text */
 
 void point_print(Text *out, const Space *space, const Point *point, const char *separator) {
+    size_t begin = out->length;
     for (uint32_t i = 0; i < space->knob_count; i++)
-        text_printf(out, "%s%s=%lld", i ? separator : "", space->knobs[i].label,
-                    (long long)point->value[i]);
+        if (!space->knobs[i].fact)
+            text_printf(out, "%s%s=%lld", out->length > begin ? separator : "",
+                        space->knobs[i].label, (long long)point->value[i]);
 }
 
 static const char *complain_of_knob(const Space *space, const char *name, Arena *arena) {

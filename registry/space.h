@@ -21,6 +21,7 @@ typedef struct Knob {
     int64_t values[SPACE_VALUES];
     uint32_t count;
     int64_t fallback; /* the analytic default, one of values */
+    bool fact;        /* its only value is the program's, not a choice: no part of a point's text */
 } Knob;
 
 typedef struct Constraint {

@@ -58,7 +58,7 @@ static bool ask_unit(Tuning *t, uint32_t kernel, uint32_t points) {
 
 /* A hand-written kernel is a unit of its own: it is large, and little of it is shared. */
 static uint32_t unit_points(const Tuning *t, uint32_t kernel) {
-    return t->problem->kernels[kernel].kernel.match ? 1 : UNIT_POINTS;
+    return kernel_is_written(&t->problem->kernels[kernel].kernel) ? 1 : UNIT_POINTS;
 }
 
 /* The kernels take turns, so that each has been tried when the search stops early. The analytic

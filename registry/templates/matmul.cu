@@ -1,9 +1,14 @@
 //! kernel   matmul
 //! computes y = a @ b
-//! input    a[m, k] : f32 f16 bf16
-//! input    b[k, n] : like a
-//! output   y[m, n] : like a
-//! args     a b y workspace m n k
+//! input    a[batch, m, k] : f32 f16 bf16 f64
+//! input    b[batch, k, n] : like a
+//! output   y[batch, m, n] : like a
+//! args     a b workspace batch m n k y
+//! # Facts of the program (compiler/splice.h): stored turned around, more than one matrix, right factors.
+//! knob     __TURNED_A__ 0
+//! knob     __TURNED_B__ 0
+//! knob     __BATCHED__ 1
+//! knob     __PRODUCTS__ 1
 //! knob     __BM__ 64 128 32 16 8
 //! knob     __BN__ 256 128 64 32 16 8
 //! knob     __BK__ 8 16 32
@@ -14,10 +19,11 @@
 //! knob     __SWIZZLE__ 8 1 16
 //! knob     __SPLIT__ 1 2 4 8 16 32 64 128
 //! require  BM // TM >= 1 && (BN // TN < 8 ? BM // TM % (32 // (BN // TN)) == 0 : BN // TN % (32 // min(4, BM // TM)) == 0)
-//! require  VEC * bytes_a <= 16 && n % VEC == 0 && (bytes_a == 4 || VEC == 1 || k % 2 == 0)
-//! require  BM // TM * (BN // TN) <= 512
+//! require  VEC * bytes_a <= 16 && n % VEC == 0 && (TURNED_A == 0 || m % VEC == 0) && BN >= PRODUCTS * VEC && (PRODUCTS == 1 || TN >= 8)
+//! require  bytes_a >= 4 || VEC == 1 || TURNED_A && TURNED_B == 0 || k % 2 == 0
+//! require  BM // TM * (BN // TN) <= 512 && (bytes_a < 8 || TM * TN <= 64)
 //! # The widest vectors. 64 or 128 threads, 64 or 128 sums each, 32 where y is small.
-//! prefer   VEC * bytes_a == 16 || n % (2 * VEC) != 0 || bytes_a == 2 && k % 2 != 0
+//! prefer   VEC * bytes_a == 16 || n % (2 * VEC) != 0 || TURNED_A && m % (2 * VEC) != 0 || bytes_a == 2 && k % 2 != 0
 //! prefer   BM * BN >= 64 * TM * TN && BM * BN <= 128 * TM * TN || BM * BN == 1024
 //! prefer   TM == 8 || TN == 8
 //! prefer   BK * TM * TN == 1024 && (TN > 4 || min(m, n) <= 32) || BK * TM * TN == 512 && (BK == 16 || VEC == 1)
@@ -25,17 +31,17 @@
 //! prefer   SWIZZLE == 8
 //! # Tiles that fit y.
 //! prefer   BM >= min(m, 32) && BM < max(2 * m, 9) || BM * BN == 1024 && m * n < 1024
-//! prefer   BN >= min(n, 64) && BN < max(2 * n, 9) || BM * BN == 1024 && m * n < 1024
+//! prefer   BN >= min(n * PRODUCTS, 64) && BN < max(2 * n * PRODUCTS, 9) || BM * BN == 1024 && m * n < 1024
 //! prefer   BN <= 8 * BM || BM >= m
 //! # A block takes its share of a multiprocessor's 232448 bytes, and as many for its registers: 454 a thread,
 //! # twice for 128 sums. Blocks that share tiles fill a quarter to all of the device, few parts also twice.
-//! prefer   TM * TN > 32 || min(m, n) < 128 || ceildiv(m, BM) * ceildiv(n, BN) * max(BM * BN * 454 // min(64, TM * TN), STAGES * BK * (BM + BN) * bytes_a) <= 2 * 232448 * sms
-//! prefer   SPLIT == 1 || 2 * SPLIT * ceildiv(m, BM) * ceildiv(n, BN) * max(BM * BN * 454 // min(64, TM * TN), STAGES * BK * (BM + BN) * bytes_a) <= (SPLIT <= 4 ? 5 : 2) * 232448 * sms
-//! prefer   SPLIT == 128 || k < 64 * SPLIT || 4 * SPLIT * ceildiv(m, BM) * ceildiv(n, BN) * max(BM * BN * 454 // min(64, TM * TN), STAGES * BK * (BM + BN) * bytes_a) > 232448 * sms
+//! prefer   TM * TN > 32 || min(m, n) < 128 || batch * ceildiv(m, BM) * ceildiv(n * PRODUCTS, BN) * max(BM * BN * 454 // min(64, TM * TN), STAGES * BK * (BM + BN) * bytes_a) <= 2 * 232448 * sms
+//! prefer   SPLIT == 1 || 2 * SPLIT * batch * ceildiv(m, BM) * ceildiv(n * PRODUCTS, BN) * max(BM * BN * 454 // min(64, TM * TN), STAGES * BK * (BM + BN) * bytes_a) <= (SPLIT <= 4 ? 5 : 2) * 232448 * sms
+//! prefer   SPLIT == 128 || k < 64 * SPLIT || 4 * SPLIT * batch * ceildiv(m, BM) * ceildiv(n * PRODUCTS, BN) * max(BM * BN * 454 // min(64, TM * TN), STAGES * BK * (BM + BN) * bytes_a) > 232448 * sms
 //! prefer   SPLIT == 1 || k >= 32 * SPLIT
-//! launch   grid = ceildiv(m, BM) * ceildiv(n, BN) * SPLIT  block = BM // TM * (BN // TN)  shared = STAGES * (BK * (BM + BN) * bytes_a + BK // (bytes_a == 4 || VEC == 1 ? 1 : 2) * 16)  twin = matmul_any
-//! launch   matmul_add  grid = SPLIT == 1 ? 0 : ceildiv(m * n, 256 * VEC)  block = 256  twin = matmul_added
-//! workspace SPLIT == 1 ? 0 : 4 * SPLIT * m * n
+//! launch   grid = batch * ceildiv(m, BM) * ceildiv(n * PRODUCTS, BN) * SPLIT  block = BM // TM * (BN // TN)  shared = STAGES * (BK * (BM + BN) * bytes_a + BK // (bytes_a >= 4 || VEC == 1 ? 1 : 2) * (1 - TURNED_A + TURNED_B) * 16)  twin = matmul_any
+//! launch   matmul_add  grid = SPLIT == 1 ? 0 : ceildiv(batch * m * n, 256 * VEC)  block = 256  twin = matmul_added
+//! workspace SPLIT == 1 ? 0 : (bytes_a < 8 ? 4 : 8) * SPLIT * PRODUCTS * batch * m * n
 
 // y = a @ b on the FMA units. A block computes BM x BN of y, a thread TM x TN of those. Both inputs pass
 // through shared memory, BK of k at a time, in STAGES buffers that fill while another is used:
@@ -46,6 +52,10 @@
 //   that rows lie   +----+----+----+----+----+       With SPLIT > 1 that many blocks share a tile, each
 //   side by side    |        BM x BN         |       takes a part of k, and matmul_add adds what they
 //                   +------------------------+       left in the workspace, in order.
+//
+// A factor that is stored turned around (TURNED_A, TURNED_B) changes the roles: b is turned, a is not. Of two
+// products with one a (PRODUCTS 2), half of a tile's columns are of each, and so are half of a thread's groups:
+// it has both at the same places of y.
 #ifndef KF_ENTRY // alone: defaults
 #define K_F64 0
 #define K_INDEX64 0
@@ -60,6 +70,10 @@ typedef int k_index;
 #define KF_FROM_a(v) (v)
 #define KF_FROM_b(v) (v)
 #define KF_TO_y(v) (v)
+#define __TURNED_A__ 0
+#define __TURNED_B__ 0
+#define __BATCHED__ 1
+#define __PRODUCTS__ 1
 #define __BM__ 64
 #define __BN__ 256
 #define __BK__ 8
@@ -74,24 +88,50 @@ typedef int k_index;
 #define ROWS (__BM__ / __TM__)
 #define COLUMNS (__BN__ / __TN__)
 #define THREADS (ROWS * COLUMNS)
-// 64 sums and what they are made of fit 128 registers: 512 threads on a multiprocessor. 128 sums need 255.
-#define BLOCKS ((__TM__ * __TN__ > 64 ? 256 : 512) / THREADS)
+// 64 sums and what they are made of fit 128 registers: 512 threads on a multiprocessor. 128, or 64 in f64, need 255.
+#define BLOCKS ((__TM__ * __TN__ * (1 + K_F64) > 64 ? 256 : 512) / THREADS)
 
-// a is turned in units, since an asynchronous copy moves 4 bytes or more: 16-bit elements in pairs of k,
-// or, where only single ones are aligned, alone and with plain copies.
-#define UNIT (KF_BYTES_a == 4 || __VEC__ == 1 ? 1 : 2)
+// What is turned comes in units, since an asynchronous copy moves 4 bytes or more: 16-bit elements in pairs of
+// k, or, where only single ones are aligned, alone and with plain copies.
+#define UNIT (KF_BYTES_a >= 4 || __VEC__ == 1 ? 1 : 2)
 #define UNITS (__BK__ / UNIT)
-// The 16 bytes more keep lanes that write along k out of one another's banks.
-#define A_ROW (__BM__ * UNIT + 16 / KF_BYTES_a)
-#define A_TILE (UNITS * A_ROW)
-#define STAGE (A_TILE + __BK__ * __BN__)
 
 #define GROUP 4
 #define STORE (__VEC__ < GROUP ? __VEC__ : GROUP)
 
+#if K_F64
+#define FMA fma
+#define OPAQUE(x, zero) (x)
+#else
+#define FMA fmaf
+#define OPAQUE(x, zero) __uint_as_float(__float_as_uint(x) ^ (zero))
+#endif
+
+// Columns of each product in a tile, and in a thread's share of it.
+#define PART (__BN__ / __PRODUCTS__)
+#define SHARE (__TN__ / __PRODUCTS__)
+#define BATCHES (__BATCHED__ ? batch : 1)
+
+// Splice points: the entries' further parameters, a factor's matrix of each product and batch, and what becomes
+// of the sums of elements i, i + 1 … of y, from (row, column) on, where rows count through all batches.
+#ifndef KF_STORE_y // the product alone
+#define KF_PARAMS , T_y *y
+#define KF_ARGS , y
+#define KF_AT_a(z) (a + (z)*m * k)
+#define KF_AT_b(p, z) (b + (z)*k * n)
+#define KF_STORE_y(i, row, column, sums) store_product(y + (i), sums[0])
+template <int N> K_INLINE void store_product(T_y *to, const k_pack<ACC, N> &sum) {
+    k_pack<T_y, N> pack;
+#pragma unroll
+    for (int j = 0; j < N; j++) pack.at[j] = KF_TO_y(sum.at[j]);
+    k_store<N>(to, pack);
+}
+#endif
+
 struct Tile {
     int row, column; // counted in tiles
     int part;        // of k
+    int batch;
 };
 
 K_INLINE int tiles(long long extent, int size) {
@@ -100,11 +140,11 @@ K_INLINE int tiles(long long extent, int size) {
 
 // Blocks that run together share rows and columns: SWIZZLE rows of tiles are walked column by column.
 K_INLINE Tile find_tile(long long m, long long n) {
-    const int rows = tiles(m, __BM__), columns = tiles(n, __BN__);
-    const int at = blockIdx.x % (rows * columns), part = blockIdx.x / (rows * columns);
+    const int rows = tiles(m, __BM__), columns = tiles(n, PART);
+    const int at = blockIdx.x % (rows * columns), rest = blockIdx.x / (rows * columns);
     const int first = at / (__SWIZZLE__ * columns) * __SWIZZLE__, in = at % (__SWIZZLE__ * columns);
     const int height = rows - first < __SWIZZLE__ ? rows - first : __SWIZZLE__;
-    return {first + in % height, in / height, part};
+    return {first + in % height, in / height, rest % __SPLIT__, __BATCHED__ ? rest / __SPLIT__ : 0};
 }
 
 K_INLINE int within(long long left, int most) {
@@ -148,36 +188,95 @@ K_INLINE void copy_tile(T *to, const T *from, long long row, int rows, int colum
     }
 }
 
+// A factor: WIDTH rows of a or columns of b, the sides, in a tile. Where k runs ALONG its rows in memory, it is
+// turned; the 16 bytes more keep lanes that write along k out of one another's banks.
+template <bool ALONG, int WIDTH> struct Factor {
+    enum { ROW = ALONG ? WIDTH * UNIT + 16 / KF_BYTES_a : WIDTH, TILE = ALONG ? UNITS * ROW : __BK__ * WIDTH };
+
+    // The thread's first element of a tile that begins at `side` and `depth`.
+    template <int SIDES> K_INLINE const T_a *first(const T_a *from, long long side, long long depth, long long row) {
+        return ALONG ? Share<__BK__, UNIT>::first(from + side * row + depth, row)
+                     : Share<SIDES, __VEC__>::first(from + depth * row + side, row);
+    }
+    template <int SIDES> K_INLINE void copy(T_a *to, const T_a *from, long long row, int sides, int depth) {
+        if constexpr (ALONG)
+            copy_tile<SIDES, __BK__, UNIT, UNIT, ROW>(to, from, row, sides, depth);
+        else
+            copy_tile<__BK__, SIDES, __VEC__, ROW, __VEC__>(to, from, row, depth, sides);
+    }
+    K_INLINE long long step(long long row) {
+        return ALONG ? __BK__ : __BK__ * row;
+    }
+    // Sides in groups, `apart` elements from one to the next, at the unit's k.
+    template <int SIDES> K_INLINE void read(ACC (&to)[UNIT][SIDES], const T_a *tile, int unit, int group, int apart) {
+        if constexpr (ALONG) {
+#pragma unroll
+            for (int i = 0; i < SIDES; i += GROUP) {
+                const T_a *from = tile + unit * ROW + (group * GROUP + i * apart) * UNIT;
+                const k_pack<T_a, GROUP * UNIT> pack = k_load<GROUP * UNIT>(from);
+#pragma unroll
+                for (int j = 0; j < GROUP * UNIT; j++) to[j % UNIT][i + j / UNIT] = KF_FROM_a(pack.at[j]);
+            }
+        } else {
+#pragma unroll
+            for (int u = 0; u < UNIT; u++)
+#pragma unroll
+                for (int i = 0; i < SIDES; i += GROUP) {
+                    const T_a *from = tile + (unit * UNIT + u) * ROW + group * GROUP + i * apart;
+                    const k_pack<T_a, GROUP> pack = k_load<GROUP>(from);
+#pragma unroll
+                    for (int j = 0; j < GROUP; j++) to[u][i + j] = KF_FROM_a(pack.at[j]);
+                }
+        }
+    }
+};
+typedef Factor<!__TURNED_A__, __BM__> FactorA;
+typedef Factor<__TURNED_B__, __BN__> FactorB;
+#define STAGE (FactorA::TILE + FactorB::TILE)
+// Elements from the tile's columns of one product to those of the next.
+#define NEXT_PART (PART * (__TURNED_B__ ? UNIT : 1))
+
+struct Shape {
+    long long m, n, k;
+    // Elements from row to row in memory.
+    __device__ __forceinline__ long long a() const { return __TURNED_A__ ? m : k; }
+    __device__ __forceinline__ long long b() const { return __TURNED_B__ ? k : n; }
+};
+
 // What a thread has still to copy.
 struct Source {
     const T_a *a;
-    const T_b *b;
+    const T_b *b[__PRODUCTS__];
     int rows, columns; // of y in this tile
     int steps;         // of BK of k
     int last;          // elements of k in the last one
 };
 
-K_INLINE Source find_source(const T_a *a, const T_b *b, Tile tile, long long m, long long n, long long k) {
-    const int all = tiles(k, __BK__), depth = tiles(all, __SPLIT__), begin = tile.part * depth;
-    const long long row = (long long)tile.row * __BM__, column = (long long)tile.column * __BN__;
+K_INLINE Source find_source(const T_a *a, const T_b *const (&b)[__PRODUCTS__], Tile tile, Shape shape) {
+    const int all = tiles(shape.k, __BK__), depth = tiles(all, __SPLIT__), begin = tile.part * depth;
+    const long long row = (long long)tile.row * __BM__, column = (long long)tile.column * PART;
     const long long at = (long long)begin * __BK__;
     Source source;
-    source.a = Share<__BK__, UNIT>::first(a + row * k + at, k);
-    source.b = Share<__BN__, __VEC__>::first(b + at * n + column, n);
-    source.rows = within(m - row, __BM__);
-    source.columns = within(n - column, __BN__);
+    source.a = FactorA::first<__BM__>(a, row, at, shape.a());
+#pragma unroll
+    for (int p = 0; p < __PRODUCTS__; p++) source.b[p] = FactorB::first<PART>(b[p], column, at, shape.b());
+    source.rows = within(shape.m - row, __BM__);
+    source.columns = within(shape.n - column, PART);
     source.steps = within(all - begin, depth);
-    source.last = within(k - at - (source.steps - 1ll) * __BK__, __BK__);
+    source.last = within(shape.k - at - (source.steps - 1ll) * __BK__, __BK__);
     return source;
 }
 
-K_INLINE void copy_step(T_a *to, Source &source, long long n, long long k) {
+K_INLINE void copy_step(T_a *to, Source &source, Shape shape) {
     if (source.steps > 0) {
         const int depth = source.steps == 1 ? source.last : __BK__;
-        copy_tile<__BM__, __BK__, UNIT, UNIT, A_ROW>(to, source.a, k, source.rows, depth);
-        copy_tile<__BK__, __BN__, __VEC__, __BN__, __VEC__>(to + A_TILE, source.b, n, depth, source.columns);
-        source.a += __BK__;
-        source.b += __BK__ * n;
+        FactorA::copy<__BM__>(to, source.a, shape.a(), source.rows, depth);
+        source.a += FactorA::step(shape.a());
+#pragma unroll
+        for (int p = 0; p < __PRODUCTS__; p++) {
+            FactorB::copy<PART>(to + FactorA::TILE + p * NEXT_PART, source.b[p], shape.b(), source.columns, depth);
+            source.b[p] += FactorB::step(shape.b());
+        }
         source.steps--;
     }
     k_copy_commit();
@@ -202,29 +301,9 @@ struct Fragment {
     ACC a[UNIT][__TM__], b[UNIT][__TN__];
 };
 
-K_INLINE void read_rows(Fragment &to, const T_a *from) {
-#pragma unroll
-    for (int i = 0; i < __TM__; i += GROUP) {
-        const k_pack<T_a, GROUP * UNIT> pack = k_load<GROUP * UNIT>(from + i * ROWS * UNIT);
-#pragma unroll
-        for (int j = 0; j < GROUP * UNIT; j++) to.a[j % UNIT][i + j / UNIT] = KF_FROM_a(pack.at[j]);
-    }
-}
-
-K_INLINE void read_columns(ACC (&to)[__TN__], const T_b *from) {
-#pragma unroll
-    for (int i = 0; i < __TN__; i += GROUP) {
-        const k_pack<T_b, GROUP> pack = k_load<GROUP>(from + i * COLUMNS);
-#pragma unroll
-        for (int j = 0; j < GROUP; j++) to[i + j] = KF_FROM_b(pack.at[j]);
-    }
-}
-
 K_INLINE void read_fragment(Fragment &to, const T_a *stage, Place place, int unit) {
-    read_rows(to, stage + unit * A_ROW + place.row * GROUP * UNIT);
-#pragma unroll
-    for (int u = 0; u < UNIT; u++)
-        read_columns(to.b[u], stage + A_TILE + (unit * UNIT + u) * __BN__ + place.column * GROUP);
+    FactorA::read<__TM__>(to.a, stage, unit, place.row, ROWS);
+    FactorB::read<__TN__>(to.b, stage + FactorA::TILE, unit, place.column, COLUMNS);
 }
 
 // To and fro along the rows: neighbours in this order share an operand, which is then read once.
@@ -236,19 +315,18 @@ K_INLINE void add_products(ACC (&sum)[__TM__][__TN__], const Fragment &from) {
 #pragma unroll
             for (int h = 0; h < __TN__; h++) {
                 const int j = i % 2 ? __TN__ - 1 - h : h;
-                sum[i][j] = fmaf(from.a[u][i], from.b[u][j], sum[i][j]);
+                sum[i][j] = FMA(from.a[u][i], from.b[u][j], sum[i][j]);
             }
 }
 
 // A fragment is read while the one before it is multiplied, also from one stage to the next; a step fills
 // the buffer that the step before it used.
-K_INLINE void multiply_tile(ACC (&sum)[__TM__][__TN__], T_a *stages, Source source, Place place, long long n,
-                            long long k) {
+K_INLINE void multiply_tile(ACC (&sum)[__TM__][__TN__], T_a *stages, Source source, Place place, Shape shape) {
     Fragment fragment[2];
     const int steps = source.steps;
     int used = 0, filled = __STAGES__ - 1;
 #pragma unroll
-    for (int i = 0; i < __STAGES__ - 1; i++) copy_step(stages + i * STAGE, source, n, k);
+    for (int i = 0; i < __STAGES__ - 1; i++) copy_step(stages + i * STAGE, source, shape);
     k_copy_wait<__STAGES__ - 2>();
     __syncthreads();
     read_fragment(fragment[0], stages, place, 0);
@@ -263,127 +341,163 @@ K_INLINE void multiply_tile(ACC (&sum)[__TM__][__TN__], T_a *stages, Source sour
                 used = used + 1 == __STAGES__ ? 0 : used + 1;
             }
             read_fragment(fragment[(unit + 1) % 2], stages + used * STAGE, place, (unit + 1) % UNITS);
-            if (unit == 0) copy_step(stages + filled * STAGE, source, n, k);
+            if (unit == 0) copy_step(stages + filled * STAGE, source, shape);
             add_products(sum, fragment[unit % 2]);
         }
-}
-
-#if __SPLIT__ == 1
-#define T_out T_y
-#define TO_OUT(v) KF_TO_y(v)
-#else
-#define T_out ACC
-#define TO_OUT(v) (v)
-#endif
-
-K_INLINE void store_row(T_out *row, const ACC (&sum)[__TN__], Place place, int columns, unsigned int zero) {
-#pragma unroll
-    for (int j = 0; j < __TN__; j += STORE) {
-        const int column = (j / GROUP * COLUMNS + place.column) * GROUP + j % GROUP;
-        k_pack<T_out, STORE> pack;
-#pragma unroll
-        for (int i = 0; i < STORE; i++)
-            pack.at[i] = TO_OUT(__uint_as_float(__float_as_uint(sum[j + i]) ^ zero));
-        if (column < columns) k_store<STORE>(row + column, pack);
-    }
 }
 
 // `zero` is 0, which the compiler cannot know: stored as they are, the sums would have to lie in the order of
 // the vectors of y, which is that of b's, and a sum and its b in the same register bank, where two operands
 // take two cycles (4096^3 in f32 on an H200, 8 x 16 sums a thread: 2842 us, otherwise 2698).
-K_INLINE void store_tile(T_out *to, const ACC (&sum)[__TM__][__TN__], Tile tile, Place place, long long m,
-                         long long n) {
-    const unsigned int zero = (unsigned int)(m >> 63);
-    const long long column = (long long)tile.column * __BN__;
-    const int columns = within(n - column, __BN__);
+K_INLINE k_pack<ACC, STORE> pack_sums(const ACC *sum, unsigned int zero) {
+    k_pack<ACC, STORE> pack;
+#pragma unroll
+    for (int i = 0; i < STORE; i++) pack.at[i] = OPAQUE(sum[i], zero);
+    return pack;
+}
+
+// Elements i, i + 1 … of y, or of this block's part of the workspace.
+K_INLINE void store_sums(const k_pack<ACC, STORE> (&sums)[__PRODUCTS__], ACC *part, long long i, long long row,
+                         long long column, Shape shape KF_PARAMS) {
+#if __SPLIT__ == 1
+    KF_STORE_y(i, row, column, sums);
+#else
+#pragma unroll
+    for (int p = 0; p < __PRODUCTS__; p++) k_store<STORE>(part + p * shape.m * shape.n + i, sums[p]);
+#endif
+}
+
+K_INLINE void store_tile(const ACC (&sum)[__TM__][__TN__], ACC *workspace, Tile tile, Place place,
+                         Shape shape KF_PARAMS) {
+    const unsigned int zero = (unsigned int)(shape.m >> 63);
+    const long long left = (long long)tile.column * PART, top = __SPLIT__ == 1 ? tile.batch * shape.m : 0;
+    const int columns = within(shape.n - left, PART);
+    ACC *const part = workspace + (tile.batch * __SPLIT__ + tile.part) * (__PRODUCTS__ * shape.m * shape.n);
 #pragma unroll
     for (int i = 0; i < __TM__; i++) {
         const int in = (i / GROUP * ROWS + place.row) * GROUP + i % GROUP;
         const long long row = (long long)tile.row * __BM__ + in;
-        if (row < m) store_row(to + row * n + column, sum[i], place, columns, zero);
+        if (row >= shape.m) continue;
+#pragma unroll
+        for (int j = 0; j < SHARE; j += STORE) {
+            const int column = (j / GROUP * COLUMNS + place.column) * GROUP + j % GROUP;
+            k_pack<ACC, STORE> sums[__PRODUCTS__];
+#pragma unroll
+            for (int p = 0; p < __PRODUCTS__; p++) sums[p] = pack_sums(sum[i] + p * SHARE + j, zero);
+            if (column < columns)
+                store_sums(sums, part, (top + row) * shape.n + left + column, top + row, left + column, shape KF_ARGS);
+        }
     }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS ? BLOCKS : 1)
-    KF_ENTRY(matmul)(const T_a *a, const T_b *b, T_y *y, ACC *workspace, const long long m, const long long n,
-                     const long long k) {
+    KF_ENTRY(matmul)(const T_a *a, const T_b *b, ACC *workspace, const long long batch, const long long m,
+                     const long long n, const long long k KF_PARAMS) {
     KF_SHARED(T_a, stages);
     const Tile tile = find_tile(m, n);
     const Place place = find_place();
+    const Shape shape = {m, n, k};
+    const T_b *right[__PRODUCTS__];
+#pragma unroll
+    for (int p = 0; p < __PRODUCTS__; p++) right[p] = KF_AT_b(p, tile.batch);
     ACC sum[__TM__][__TN__] = {};
-    multiply_tile(sum, stages, find_source(a, b, tile, m, n, k), place, n, k);
-    T_out *const to = __SPLIT__ == 1 ? (T_out *)y : (T_out *)(workspace + tile.part * m * n);
-    store_tile(to, sum, tile, place, m, n);
+    multiply_tile(sum, stages, find_source(KF_AT_a(tile.batch), right, tile, shape), place, shape);
+    store_tile(sum, workspace, tile, place, shape KF_ARGS);
 }
 
 // Always in the same order, so always the same bits.
-extern "C" __global__ void KF_ENTRY(matmul_add)(const T_a *, const T_b *, T_y *y, const ACC *workspace,
-                                                const long long m, const long long n, const long long) {
-    const long long i = ((long long)blockIdx.x * blockDim.x + threadIdx.x) * __VEC__;
-    if (i >= m * n) return;
-    k_pack<ACC, __VEC__> sum = k_load<__VEC__>(workspace + i);
+K_INLINE k_pack<ACC, __VEC__> add_parts(const ACC *from, long long next) {
+    k_pack<ACC, __VEC__> sum = k_load<__VEC__>(from);
 #pragma unroll 8
     for (int part = 1; part < __SPLIT__; part++) {
-        const k_pack<ACC, __VEC__> more = k_load<__VEC__>(workspace + part * m * n + i);
+        const k_pack<ACC, __VEC__> more = k_load<__VEC__>(from + part * next);
 #pragma unroll
         for (int j = 0; j < __VEC__; j++) sum.at[j] += more.at[j];
     }
-    k_pack<T_y, __VEC__> pack;
+    return sum;
+}
+
+extern "C" __global__ void KF_ENTRY(matmul_add)(const T_a *, const T_b *, const ACC *workspace, const long long batch,
+                                                const long long m, const long long n, const long long KF_PARAMS) {
+    const long long i = ((long long)blockIdx.x * blockDim.x + threadIdx.x) * __VEC__, size = m * n;
+    if (i >= BATCHES * size) return;
+    const long long z = __BATCHED__ ? i / size : 0;
+    const ACC *const from = workspace + z * (__SPLIT__ * __PRODUCTS__ - 1) * size + i;
+    k_pack<ACC, __VEC__> sums[__PRODUCTS__];
 #pragma unroll
-    for (int j = 0; j < __VEC__; j++) pack.at[j] = KF_TO_y(sum.at[j]);
-    k_store<__VEC__>(y + i, pack);
+    for (int p = 0; p < __PRODUCTS__; p++) sums[p] = add_parts(from + p * size, __PRODUCTS__ * size);
+    KF_STORE_y(i, i / n, i % n, sums);
 }
 
 // Any alignment, shape and grid: a block walks over tiles of ANY_ROWS x 64 of y, a thread has 4 x 4 of each.
 #define ANY_ROWS (THREADS / 4)
 #define ANY_DEPTH 16
 struct Any {
-    ACC a[ANY_DEPTH][ANY_ROWS + 1], b[ANY_DEPTH][64];
+    ACC a[ANY_DEPTH][ANY_ROWS + 1], b[__PRODUCTS__][ANY_DEPTH][64];
 };
+typedef ACC AnySums[__PRODUCTS__][4][4];
 
-K_INLINE void fill_any(Any &to, const T_a *a, const T_b *b, long long row, long long column, long long depth,
-                       long long m, long long n, long long k) {
+K_INLINE void fill_any_a(Any &to, const T_a *a, long long row, long long depth, Shape shape) {
     for (int i = threadIdx.x; i < ANY_ROWS * ANY_DEPTH; i += THREADS) {
         const long long y = row + i / ANY_DEPTH, x = depth + i % ANY_DEPTH;
-        to.a[i % ANY_DEPTH][i / ANY_DEPTH] = y < m && x < k ? KF_FROM_a(a[y * k + x]) : 0;
+        const long long at = __TURNED_A__ ? x * shape.m + y : y * shape.k + x;
+        to.a[i % ANY_DEPTH][i / ANY_DEPTH] = y < shape.m && x < shape.k ? KF_FROM_a(a[at]) : 0;
     }
+}
+
+K_INLINE void fill_any_b(ACC (&to)[ANY_DEPTH][64], const T_b *b, long long column, long long depth, Shape shape) {
     for (int i = threadIdx.x; i < ANY_DEPTH * 64; i += THREADS) {
         const long long y = depth + i / 64, x = column + i % 64;
-        to.b[i / 64][i % 64] = y < k && x < n ? KF_FROM_b(b[y * n + x]) : 0;
+        const long long at = __TURNED_B__ ? x * shape.k + y : y * shape.n + x;
+        to[i / 64][i % 64] = y < shape.k && x < shape.n ? KF_FROM_b(b[at]) : 0;
     }
 }
 
-K_INLINE void add_any(ACC (&sum)[4][4], const Any &from, int y, int x) {
+K_INLINE void add_any(AnySums &sums, const Any &from, int y, int x) {
+#pragma unroll
+    for (int p = 0; p < __PRODUCTS__; p++)
 #pragma unroll 4
-    for (int depth = 0; depth < ANY_DEPTH; depth++)
+        for (int depth = 0; depth < ANY_DEPTH; depth++)
 #pragma unroll
-        for (int i = 0; i < 4; i++)
+            for (int i = 0; i < 4; i++)
 #pragma unroll
-            for (int j = 0; j < 4; j++) sum[i][j] = fmaf(from.a[depth][y * 4 + i], from.b[depth][x + j * 16], sum[i][j]);
+                for (int j = 0; j < 4; j++)
+                    sums[p][i][j] = FMA(from.a[depth][y * 4 + i], from.b[p][depth][x + j * 16], sums[p][i][j]);
 }
 
-extern "C" __global__ void KF_ENTRY(matmul_any)(const T_a *a, const T_b *b, T_y *y, ACC *, const long long m,
-                                                const long long n, const long long k) {
+// The 4 x 4 from row `y` and column `x` of batch z on, one by one.
+K_INLINE void store_any(const AnySums &sums, long long z, long long y, long long x, Shape shape KF_PARAMS) {
+#pragma unroll
+    for (int i = 0; i < 16; i++) {
+        const long long at = y + i / 4, row = z * shape.m + at, column = x + i % 4 * 16;
+        k_pack<ACC, 1> single[__PRODUCTS__];
+#pragma unroll
+        for (int p = 0; p < __PRODUCTS__; p++) single[p].at[0] = sums[p][i / 4][i % 4];
+        if (at < shape.m && column < shape.n) KF_STORE_y(row * shape.n + column, row, column, single);
+    }
+}
+
+extern "C" __global__ void KF_ENTRY(matmul_any)(const T_a *a, const T_b *b, ACC *, const long long batch,
+                                                const long long m, const long long n, const long long k KF_PARAMS) {
     __shared__ Any any;
-    const long long across = (n + 63) / 64, count = (m + ANY_ROWS - 1) / ANY_ROWS * across;
-    for (long long tile = blockIdx.x; tile < count; tile += gridDim.x) {
-        const long long row = tile / across * ANY_ROWS, column = tile % across * 64;
-        ACC sum[4][4] = {};
+    const Shape shape = {m, n, k};
+    const long long across = (n + 63) / 64, size = (m + ANY_ROWS - 1) / ANY_ROWS * across;
+    for (long long tile = blockIdx.x; tile < size * BATCHES; tile += gridDim.x) {
+        const long long z = __BATCHED__ ? tile / size : 0, in = tile - z * size;
+        const long long row = in / across * ANY_ROWS, column = in % across * 64;
+        AnySums sums = {};
         for (long long depth = 0; depth < k; depth += ANY_DEPTH) {
             __syncthreads();
-            fill_any(any, a, b, row, column, depth, m, n, k);
+            fill_any_a(any, KF_AT_a(z), row, depth, shape);
+            for (int p = 0; p < __PRODUCTS__; p++) fill_any_b(any.b[p], KF_AT_b(p, z), column, depth, shape);
             __syncthreads();
-            add_any(sum, any, threadIdx.x / 16, threadIdx.x % 16);
+            add_any(sums, any, threadIdx.x / 16, threadIdx.x % 16);
         }
-#pragma unroll
-        for (int i = 0; i < 16; i++) {
-            const long long at = row + threadIdx.x / 16 * 4 + i / 4, x = column + threadIdx.x % 16 + i % 4 * 16;
-            if (at < m && x < n) y[at * n + x] = KF_TO_y(sum[i / 4][i % 4]);
-        }
+        store_any(sums, z, row + threadIdx.x / 16 * 4, column + threadIdx.x % 16, shape KF_ARGS);
     }
 }
 
 // Beside matmul_any, which leaves no parts to add.
-extern "C" __global__ void KF_ENTRY(matmul_added)(const T_a *, const T_b *, T_y *, ACC *, const long long,
-                                                  const long long, const long long) {
+extern "C" __global__ void KF_ENTRY(matmul_added)(const T_a *, const T_b *, ACC *, const long long, const long long,
+                                                  const long long, const long long KF_PARAMS) {
 }

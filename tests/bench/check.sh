@@ -7,10 +7,9 @@ for op in softmax layernorm rmsnorm matmul gelu bias_gelu; do expect_out "$op ";
 for group in rows matmul elementwise; do expect_out "$group: best/kfuse"; done
 [ "$(grep -c best_ratio rows.json)" = 6 ] || fail "not a row a cell in rows.json"
 
-# Programs: several outputs, updates in place, an input of another type, a mask.
-bench --groups programs --ops adamw,rotary,dequantise --out programs.json
+bench --groups programs --out programs.json
 expect_status 0
-for program in adamw rotary dequantise; do expect_out "$program "; done
+expect_out ' 0 failed'
 run python3 "$SOURCE/tests/bench/bench.py" --table programs.json
 expect_status 0
 expect_out '| op | shape | type |'

@@ -10,7 +10,7 @@ A program ends in an error where no kernel covers it.
 
 How near is near: an output is rounded once to its type, and before that it is computed in f32 (f64 where it is f64), by
 some tens of roundings, each relative to the output or, where terms cancel, to what outputs usually are (their root mean
-square). An integer is compared with the number before it is rounded, which can be half a step away."""
+square). Computed factors of a product are rounded to their type as well. An integer is compared with the number before it is rounded, which can be half a step away."""
 import argparse
 import os
 import subprocess
@@ -96,7 +96,9 @@ class Case:
     def right(self, arrays):
         with np.errstate(all="ignore"):
             params = {name: float(value) for name, value in self.params.items()}
-            return getattr(references, self.program.name)(**arrays, **params)
+            right = getattr(references, self.program.name)(**arrays, **params)
+        self.factors = right.pop("factors", {})
+        return right
 
 
 def cases(program, by):
@@ -137,12 +139,12 @@ def allowed(right, dtype):
     return rounding + STEPS * step * (np.abs(right) + usual)
 
 
-def error(out, right, dtype):
+def error(out, right, limit):
     """The largest as a part of what is allowed, and where; inf where one is NaN or infinite and the other is not."""
     if out.size == 0:
         return 0, ()
     with np.errstate(all="ignore"):
-        near = np.abs(out - right) / allowed(right, dtype)
+        near = np.abs(out - right) / limit
     same = (out == right) | (np.isnan(out) & np.isnan(right))
     ratio = np.where(same, 0, np.where(np.isfinite(out) & np.isfinite(right), near, np.inf))
     where = np.unravel_index(np.argmax(ratio), ratio.shape)
@@ -154,7 +156,8 @@ def compare(case, name, array, right):
     if array.dtype.str != STORED[dtype] or array.shape != right.shape:
         raise ValueError(f"{name} is {array.dtype.str} {array.shape}, expected {STORED[dtype]} {right.shape}")
     out = numbers(array, dtype)
-    ratio, where = error(out, right, dtype)
+    limit = allowed(right, dtype) + ROUNDING[case.plain] * case.factors.get(name, 0)
+    ratio, where = error(out, right, limit)
     if ratio > 1:
         raise ValueError(f"{name}{list(where)} is {out[where]!r}, expected {right[where]!r}; "
                          f"{np.isnan(right).sum()} of {right.size} are NaN; {ratio:.3g} of what is allowed")

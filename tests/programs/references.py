@@ -1,6 +1,7 @@
 """What the programs of examples/programs/ should compute, by NumPy in float64, written from each one's definition and
 not from its text. In: arrays and params by the program's names. Out: a dictionary of its outputs. An int8 output is
-given before it is rounded, so that a comparison can tell a wrong number from a tie."""
+given before it is rounded, so that a comparison can tell a wrong number from a tie. What a product reads is rounded to
+its type first: "factors" says, of such an output, the sum of magnitudes that this rounding is a part of."""
 import math
 
 import numpy as np
@@ -59,7 +60,9 @@ def swiglu_gate(a, b):
 
 def gelu_mlp(x, w1, b1, w2, b2):
     hidden = np.einsum("mk,kf->mf", x, w1) + b1
-    return {"out": np.einsum("mf,fn->mn", hidden * gaussian(hidden), w2) + b2}
+    active = hidden * gaussian(hidden)
+    return {"out": np.einsum("mf,fn->mn", active, w2) + b2,
+            "factors": {"out": np.einsum("mf,fn->mn", np.abs(active), np.abs(w2))}}
 
 
 def rotary(x1, x2, cos, sin):

@@ -72,7 +72,7 @@ static void end_unit(Sampler *s) {
 /* Generated points share units, as they do in the tuner. */
 static void add_source(Sampler *s, const Point *point, const char *suffix) {
     template_instantiate(&s->source, s->kernel->template, point, suffix);
-    if (++s->in_unit == UNIT_POINTS || s->kernel->match) end_unit(s);
+    if (++s->in_unit == UNIT_POINTS || kernel_is_written(s->kernel)) end_unit(s);
 }
 
 static bool has_clusters(const Run *run) {

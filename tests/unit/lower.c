@@ -91,7 +91,8 @@ static void programs_become_ir(void **state) {
          "%5 = mul f32[4] %1 %4\n%6 = add f32[4] %3 %5\noutput f32[4] out = %6\n"},
         {"mean(x.T, axis=0) @ max(x, axis=-1)", "4x5:f16",
          "%1 = input f16[4x5] x\n%2 = transpose f16[5x4] %1\n%3 = mean f16[1x4] %2 axis=0\n"
-         "%4 = max f16[4x1] %1 axis=1\n%5 = matmul f16[1x1] %3 %4\noutput f16[1x1] out = %5\n"},
+         "%4 = max f16[4x1] %1 axis=1\n%5 = cast f16[1x4] %3\n%6 = matmul f16[1x1] %5 %4\noutput "
+         "f16[1x1] out = %6\n"},
     };
     check(cases, COUNT(cases), true);
 }

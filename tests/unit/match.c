@@ -70,13 +70,27 @@ static const Found programs[] = {
     {"gelu(x + b)", "x=4x8 b=4x1", NULL},
     {"x @ w", "x=4x8 w=8x5", "matmul"},
     {"x @ w", "x=2x4x8 w=8x5", "matmul"},
-    {"x @ w", "x=2x4x8 w=2x8x5", NULL},
-    {"x @ x", "x=8x8", NULL},
+    {"x @ w", "x=2x4x8 w=2x8x5", "matmul"},
+    {"x @ w", "x=2x4x8 w=2x8x5 :f16", "matmul"},
+    {"x @ w", "x=2x4x8 w=2x8x5 :f64", "matmul"},
+    {"x @ x", "x=8x8", "matmul"},
+    {"x.T @ x", "x=8x4", "matmul"},
+    {"relu(x @ w + b)", "x=4x8 w=8x5 b=5", "matmul"},
+    {"relu(x) @ w", "x=4x8 w=8x5", NULL},
+    {"r = r + x @ w", "x=4x8 w=8x5 r=4x5", "matmul"},
+    {"softmax(x @ w)", "x=4x8 w=8x5", NULL},
+    {"x @ w + r", "x=4x8 w=8x5 r=3x4x5", NULL},
+    {"(x @ w).T", "x=4x8 w=8x5", NULL},
+    {"silu(x @ u) * (x @ v)", "x=4x8 u=8x5 v=8x5", "matmul"},
+    {"silu(x @ u) * (x @ v)", "x=4x8 u=8x5 v=8x1", NULL},
+    {"x @ u + x @ v.T", "x=4x8 u=8x5 v=5x8", NULL},
+    {"x @ u + y @ v", "x=4x8 y=4x8 u=8x5 v=8x5", NULL},
+    {"x @ u + x @ v + x @ w", "x=4x8 u=8x5 v=8x5 w=8x5", NULL},
 };
 
 static const Kernel *hand_written(const Case *c) {
     for (uint32_t i = 0; i < c->kernels.list.count; i++)
-        if (c->kernels.list.data[i].match) return &c->kernels.list.data[i];
+        if (!c->kernels.list.data[i].plan) return &c->kernels.list.data[i];
     return NULL;
 }
 
