@@ -127,13 +127,17 @@ static void print_entry(const RowsEmitter *e) {
 }
 
 static void print_twin(const RowsEmitter *e) {
-    text_add(e->out, "\n// The same for any row, and arrays aligned to no more than an element.\n");
+    text_add(e->out, "\n// The same for any row, and arrays aligned to no more than an element; "
+                     "long rows are not\n"
+                     "// summed up by one thread.\n");
     print_begin(e, "_any", "");
-    text_add(e->out, "    typedef k_row<1, true, __TPR__, __RPB__, 1, long long> Row;\n"
-                     "    k_index top = (k_index)blockIdx.x * __RPB__;\n"
-                     "    for (; top < kf_rows; top += (k_index)gridDim.x * __RPB__) {\n"
-                     "        const k_index at = top + threadIdx.x / __TPR__;\n"
-                     "        const Row row(at, kf_rows, kf_cols);\n");
+    text_add(e->out,
+             "    enum { TPR = __TPR__ < 32 ? 32 : __TPR__, RPB = __TPR__ * __RPB__ / TPR };\n"
+             "    typedef k_row<1, true, TPR, RPB, 1, long long> Row;\n"
+             "    k_index top = (k_index)blockIdx.x * RPB;\n"
+             "    for (; top < kf_rows; top += (k_index)gridDim.x * RPB) {\n"
+             "        const k_index at = top + threadIdx.x / TPR;\n"
+             "        const Row row(at, kf_rows, kf_cols);\n");
     rows_print_make_ahead(e, "k_ahead<false, 1, Row>", "row", 8);
     print_call(e, "2", 8);
     text_add(e->out, "        __syncthreads();\n    }\n}\n");

@@ -89,7 +89,7 @@ uint32_t rows_cuda_knobs(const RowsCuda *facts, const RowsCuda *online,
     if (rows_cuda_offers(facts, online)) knobs[count++] = (KnobText){"ONLINE", {sums, !sums}, 2};
     knobs[count++] = (KnobText){"CLUSTER", {1, 2, 4, 8}, 4};
     if (rows_cuda_peels(facts)) knobs[count++] = (KnobText){"PEEL", {0, 1}, 2};
-    if (facts->columns) knobs[count++] = (KnobText){"EARLY", {0, 1}, facts->keeps ? 2 : 1};
+    if (facts->columns && facts->keeps) knobs[count++] = (KnobText){"EARLY", {0, 1}, 2};
     if (facts->columns) knobs[count++] = (KnobText){"GRID", {0, 8, 16}, 3};
     return count;
 }
@@ -181,7 +181,8 @@ static void print_sensible(Text *out, const RowsCuda *facts, uint32_t bytes, uin
         print_kept_sensible(out, facts, bytes, words, scratch);
     else
         text_add(out,
-                 "//! prefer   __TPR__ == 1 || __TPR__ * __CLUSTER__ // 2 * __VEC__ < kf_cols\n");
+                 "//! prefer   __TPR__ == 1 || __TPR__ * __CLUSTER__ // 2 * __VEC__ < kf_cols\n"
+                 "//! prefer   __TPR__ * __VEC__ * 16 >= kf_cols || __TPR__ >= 256\n");
     text_printf(out, "//! prefer   __CLUSTER__ == 1 || kf_cols * %u >= 32768 * __CLUSTER__\n",
                 bytes);
     text_add(out, "//! prefer   __TPR__ * __CLUSTER__ * __VEC__ * 96 >= kf_cols || __TPR__ * "

@@ -119,7 +119,7 @@ Bindings tune_bindings(Arena *arena, const Bound *bound, const DeviceIdentity *i
 /* "__VEC4_BLOCK256": what template_instantiate appends to the entries of a point. */
 const char *tune_suffix(Arena *arena, const Space *space, const Point *point);
 /* How a point of one of the problem's kernels is called, here and in the store: "VEC=4,BLOCK=256" of
- * a generated kernel, "softmax:TPR=32,RPB=4" of a template. */
+ * the elementwise kernel, "rows:TPR=32,RPB=4" of another generated one, "softmax:TPR=32" of a template. */
 const char *tune_label(Arena *arena, const TuneProblem *problem, uint32_t kernel,
                        const Point *point, const char *separator);
 /* The kernel and point of a label; without a name, the first kernel that has such a point. Knobs not

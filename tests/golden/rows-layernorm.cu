@@ -216,16 +216,18 @@ KF_ENTRY(kf_layernorm)(const unsigned short *__restrict__ in_x,
     }
 }
 
-// The same for any row, and arrays aligned to no more than an element.
+// The same for any row, and arrays aligned to no more than an element; long rows are not
+// summed up by one thread.
 extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)
 KF_ENTRY(kf_layernorm_any)(const unsigned short *__restrict__ in_x,
         const unsigned short *__restrict__ in_g, const unsigned short *__restrict__ in_b,
         unsigned short *__restrict__ out_out, const long long kf_rows, const long long kf_cols,
         const long long kf_cols_div, const float s_eps) {
-    typedef k_row<1, true, __TPR__, __RPB__, 1, long long> Row;
-    k_index top = (k_index)blockIdx.x * __RPB__;
-    for (; top < kf_rows; top += (k_index)gridDim.x * __RPB__) {
-        const k_index at = top + threadIdx.x / __TPR__;
+    enum { TPR = __TPR__ < 32 ? 32 : __TPR__, RPB = __TPR__ * __RPB__ / TPR };
+    typedef k_row<1, true, TPR, RPB, 1, long long> Row;
+    k_index top = (k_index)blockIdx.x * RPB;
+    for (; top < kf_rows; top += (k_index)gridDim.x * RPB) {
+        const k_index at = top + threadIdx.x / TPR;
         const Row row(at, kf_rows, kf_cols);
         const k_ahead<false, 1, Row> ahead = {{in_g, row}, {in_b, row}};
         KF_ENTRY(k_one_row)<2>(row, at, ahead, in_x, in_g, in_b, out_out, kf_rows, kf_cols,

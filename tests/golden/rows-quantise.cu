@@ -112,16 +112,18 @@ KF_ENTRY(kf_abs_max_div_div_i8)(const float *__restrict__ in_x, signed char *__r
         kf_in_x_s0, kf_in_x_s1, kf_out_s_s0);
 }
 
-// The same for any row, and arrays aligned to no more than an element.
+// The same for any row, and arrays aligned to no more than an element; long rows are not
+// summed up by one thread.
 extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)
 KF_ENTRY(kf_abs_max_div_div_i8_any)(const float *__restrict__ in_x,
         signed char *__restrict__ out_q, float *__restrict__ out_s, const long long kf_rows,
         const long long kf_cols, const long long kf_cols_div, const long long kf_in_x_s0,
         const long long kf_in_x_s1, const long long kf_out_s_s0) {
-    typedef k_row<1, true, __TPR__, __RPB__, 1, long long> Row;
-    k_index top = (k_index)blockIdx.x * __RPB__;
-    for (; top < kf_rows; top += (k_index)gridDim.x * __RPB__) {
-        const k_index at = top + threadIdx.x / __TPR__;
+    enum { TPR = __TPR__ < 32 ? 32 : __TPR__, RPB = __TPR__ * __RPB__ / TPR };
+    typedef k_row<1, true, TPR, RPB, 1, long long> Row;
+    k_index top = (k_index)blockIdx.x * RPB;
+    for (; top < kf_rows; top += (k_index)gridDim.x * RPB) {
+        const k_index at = top + threadIdx.x / TPR;
         const Row row(at, kf_rows, kf_cols);
         KF_ENTRY(k_one_row)<2>(row, at, in_x, out_q, out_s, kf_rows, kf_cols, kf_cols_div,
         kf_in_x_s0, kf_in_x_s1, kf_out_s_s0);

@@ -130,16 +130,18 @@ KF_ENTRY(kf_add_rmsnorm)(const unsigned short *__restrict__ in_x,
     }
 }
 
-// The same for any row, and arrays aligned to no more than an element.
+// The same for any row, and arrays aligned to no more than an element; long rows are not
+// summed up by one thread.
 extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)
 KF_ENTRY(kf_add_rmsnorm_any)(const unsigned short *__restrict__ in_x,
         const unsigned short *__restrict__ in_res, const unsigned short *__restrict__ in_g,
         unsigned short *__restrict__ out_y, unsigned short *__restrict__ out_h,
         const long long kf_rows, const long long kf_cols, const long long kf_cols_div) {
-    typedef k_row<1, true, __TPR__, __RPB__, 1, long long> Row;
-    k_index top = (k_index)blockIdx.x * __RPB__;
-    for (; top < kf_rows; top += (k_index)gridDim.x * __RPB__) {
-        const k_index at = top + threadIdx.x / __TPR__;
+    enum { TPR = __TPR__ < 32 ? 32 : __TPR__, RPB = __TPR__ * __RPB__ / TPR };
+    typedef k_row<1, true, TPR, RPB, 1, long long> Row;
+    k_index top = (k_index)blockIdx.x * RPB;
+    for (; top < kf_rows; top += (k_index)gridDim.x * RPB) {
+        const k_index at = top + threadIdx.x / TPR;
         const Row row(at, kf_rows, kf_cols);
         const k_ahead<false, 1, Row> ahead = {{in_g, row}};
         KF_ENTRY(k_one_row)<2>(row, at, ahead, in_x, in_res, in_g, out_y, out_h, kf_rows,

@@ -183,14 +183,16 @@ KF_ENTRY(kf_softmax)(const float *__restrict__ in_x, float *__restrict__ out_out
     KF_ENTRY(k_one_row)<__KEEP__>(row, at, in_x, out_out, kf_rows, kf_cols, kf_cols_div);
 }
 
-// The same for any row, and arrays aligned to no more than an element.
+// The same for any row, and arrays aligned to no more than an element; long rows are not
+// summed up by one thread.
 extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)
 KF_ENTRY(kf_softmax_any)(const float *__restrict__ in_x, float *__restrict__ out_out,
         const long long kf_rows, const long long kf_cols, const long long kf_cols_div) {
-    typedef k_row<1, true, __TPR__, __RPB__, 1, long long> Row;
-    k_index top = (k_index)blockIdx.x * __RPB__;
-    for (; top < kf_rows; top += (k_index)gridDim.x * __RPB__) {
-        const k_index at = top + threadIdx.x / __TPR__;
+    enum { TPR = __TPR__ < 32 ? 32 : __TPR__, RPB = __TPR__ * __RPB__ / TPR };
+    typedef k_row<1, true, TPR, RPB, 1, long long> Row;
+    k_index top = (k_index)blockIdx.x * RPB;
+    for (; top < kf_rows; top += (k_index)gridDim.x * RPB) {
+        const k_index at = top + threadIdx.x / TPR;
         const Row row(at, kf_rows, kf_cols);
         KF_ENTRY(k_one_row)<2>(row, at, in_x, out_out, kf_rows, kf_cols, kf_cols_div);
         __syncthreads();
