@@ -1,6 +1,7 @@
 """What the programs of examples/programs/ should compute, by NumPy in float64, written from each one's definition and
 not from its text. In: arrays and params by the program's names. Out: a dictionary of its outputs. An int8 output is
-given before it is rounded, so that a comparison can tell a wrong number from a tie."""
+given before it is rounded, so that a comparison can tell a wrong number from a tie. NAME_stored gives, for each output
+of program NAME, the sum of magnitudes of its terms that are rounded to the program's type on the way."""
 import math
 
 import numpy as np
@@ -60,6 +61,12 @@ def swiglu_gate(a, b):
 def gelu_mlp(x, w1, b1, w2, b2):
     hidden = np.einsum("mk,kf->mf", x, w1) + b1
     return {"out": np.einsum("mf,fn->mn", hidden * gaussian(hidden), w2) + b2}
+
+
+def gelu_mlp_stored(x, w1, b1, w2, b2):
+    """What a product reads is stored."""
+    hidden = np.einsum("mk,kf->mf", x, w1) + b1
+    return {"out": np.einsum("mf,fn->mn", np.abs(hidden * gaussian(hidden)), np.abs(w2))}
 
 
 def rotary(x1, x2, cos, sin):
