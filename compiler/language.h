@@ -79,6 +79,8 @@ void emit_knobs(Text *out, const KnobText *knobs, uint32_t count);
 /* "//! …" lines for kernel, arrays, args and knobs. */
 void emit_head(Text *out, const EmitLanguage *language, const Plan *plan, const KnobText *knobs,
                uint32_t count);
+/* The canonical program, a comment. */
+void emit_program(Text *out, const char *program);
 /* The canonical program in a comment, "#define __VEC__ 4" for every knob unless defined, KF_ENTRY:
  * the file compiles alone. */
 void emit_defaults(Text *out, const Plan *plan, const KnobText *knobs, uint32_t count);

@@ -6,6 +6,9 @@
 #include <ctype.h>
 #include <string.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "compiler/emit.h"
 #include "compiler/emit_c.h"
 #include "compiler/match.h"
@@ -199,6 +202,7 @@ static Template *write(Arena *arena, const Splice *splice, const DType *types) {
         language_parameters(cuda ? &emit_language_cuda : &emit_language_c, s.epilogue, arena);
     s.batch = batch_parameters(arena, s.core, template);
     s.whole = hoist(arena, s.epilogue, arena_array(arena, bool, s.epilogue->loads.count));
+    emit_program(&text, s.epilogue->text);
     if (cuda)
         splice_cuda(&text, &s);
     else
@@ -206,6 +210,7 @@ static Template *write(Arena *arena, const Splice *splice, const DType *types) {
     Insert insert = {text_string(&text), emit_c_bytes(s.epilogue), s.epilogue->index64};
     Template *special = specialise_with(arena, template, types, &insert);
     text_free(&text);
+    special->hash ^= XXH3_64bits(special->prologue, strlen(special->prologue));
     set_args(arena, special, &s);
     return special;
 }
