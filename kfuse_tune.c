@@ -401,6 +401,8 @@ KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *whole, const Partiti
         status = race_partitions(kernel, whole, partitions, tuned, &key, options);
     else if (first->parts[0]->run && only)
         assemble(kernel, first), kernel->report = first->parts[0]->report;
+    if (status == KF_INTERRUPTED && !only && kernel->program->session->message.length == 0)
+        session_say(kernel->program->session, status, "interrupted before every kernel was tuned");
     if (status != KF_OK && (status != KF_INTERRUPTED || !kernel->run)) return status;
     Report *report = &kernel->report;
     report->kernels = partition_count(kernel->partition);

@@ -26,7 +26,7 @@ typedef struct Fuser {
         dropped; /* by Value: it was kept for nobody once; kept again, it stays, so that this ends */
     ARRAY(Bunch) bunches;
     uint32_t *owner; /* by Value: the bunch of a kept value */
-    uint32_t most; /* bunches, at most */
+    uint32_t most;   /* bunches, at most */
     Uncovered *uncovered;
 } Fuser;
 

@@ -8,7 +8,8 @@ enum { FUSE_MOST = 4096 }; /* values that kernels leave, outputs among them */
 
 /* Why there is no chain: the value in `ir` that no kernel computes. */
 typedef struct Uncovered {
-    const Ir *ir; /* a part of the program, or all of it; NULL: it is of more than FUSE_MOST kernels, or
+    const Ir
+        *ir; /* a part of the program, or all of it; NULL: it is of more than FUSE_MOST kernels, or
                      kernels that update in place wait for one another */
     Value culprit;
 } Uncovered;

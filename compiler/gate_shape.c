@@ -193,7 +193,7 @@ static void restride(const Type *before, const Type *type, int64_t *strides) {
         else if (packed_before > 0 && size > packed_before)
             stride = packed + GAP;
         strides[i] = old[i] < 0 ? -stride : stride;
-        packed_before = size * before->dim[i];
+        packed_before = size * (before->dim[i] > 0 ? before->dim[i] : 1);
         packed = stride * (type->dim[i] > 0 ? type->dim[i] : 1);
     }
 }

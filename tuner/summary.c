@@ -19,7 +19,7 @@ static const char *label(Arena *arena, const TuneProblem *problem, const Candida
 static const char *place(Arena *arena, const Type *type, int64_t at) {
     Text text = {0};
     int64_t index[RANK_MAX];
-    if (at < 0) return "";
+    if (at < 0 || at >= type_count(type)) return "";
     for (uint32_t d = type->rank; d-- > 0;) {
         index[d] = at % type->dim[d];
         at /= type->dim[d];

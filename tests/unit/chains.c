@@ -21,7 +21,7 @@
 #include "planned.h"
 #include "random_program.h"
 
-enum { FEW = 2000, MANY = 20000, DATA_SEED = 5 };
+enum { FEW = 1200, MANY = 20000, DATA_SEED = 5 };
 
 typedef struct Case {
     Arena *arena;
