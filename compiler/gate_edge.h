@@ -31,7 +31,7 @@ typedef struct EdgeShape {
 
 enum { SPECIALS = 31 }; /* a prime: pairs of directions modulo it meet all pairs of values */
 enum { SPIKES = 33, SPIKES_FAR = 20 }; /* places: within 1031 elements; at the ends of passes */
-enum { ROW_PATTERNS = 20 };
+enum { ROW_PATTERNS = 21 };
 
 typedef struct EdgeShapes {
     const Axes *axes;

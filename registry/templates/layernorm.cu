@@ -121,8 +121,8 @@ K_INLINE void layernorm_row(const ROW &row, const T_x *x, const GAIN &gain, cons
         }
     });
     all = row.reduce(all);
-    const ACC rest = all.d * share, var = all.square * share - rest * rest;
-    const ACC factor = rsqrtf((var < 0 ? 0 : var) + eps), shift = -rest * factor;
+    const ACC rest = all.d * share;
+    const ACC factor = rsqrtf(k_variance(all.d, all.square, share) + eps), shift = -rest * factor;
     kept.each([&](auto v, auto &x, int i) {
 #pragma unroll
         for (int j = 0; j < ROW::VEC; j++) x[j] = fmaf(x[j] - mean, factor, shift);

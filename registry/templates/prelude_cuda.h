@@ -411,10 +411,11 @@ K_INLINE float k_min(float a, float b) {
 
 //@ k_variance
 // From the sums of distances from nearly the mean, and of their squares: what the mean lacks is known, and no digits are
-// lost however far from 0 it is. share: 1 over their number.
+// lost however far from 0 it is. share: 1 over their number. Squares that overflow are an infinite variance, whatever the
+// square of the rest is.
 template <typename R> K_INLINE R k_variance(R distances, R squares, R share) {
     const R rest = distances * share, variance = squares * share - rest * rest;
-    return variance < 0 ? 0 : variance;
+    return !(squares < K_INF) ? squares : variance < 0 ? 0 : variance;
 }
 
 //@ k_fma

@@ -4,6 +4,7 @@
 #   sanitize   compute-sanitizer memcheck over those that inject no faults
 #   programs   three expressions in f32 and bf16: time, roof, speed-up; examples/programs/ beside NumPy
 #   templates  100 legal points of every hand-written kernel and type, through the whole gate
+#   points     legal points of generated kernels over rows, of reductions and of products with an epilogue
 #   examples   each of examples/, at its full size, in a fresh store
 #   bench      beside cuBLAS, torch eager and torch.compile: tests/bench/bench.py, rows into $OUT/bench.json
 #   large      arrays whose byte offsets need 64 bits
@@ -66,6 +67,29 @@ if part templates; then
         grep -q '^//! computes' "$file" || continue
         for dtype in f32 f16 bf16; do check template "$file" $dtype; done
     done
+fi
+
+# points EXPRESSION SHAPES…: the same of a program's kernels, in three types.
+points() {
+    local expression=$1 dtype report
+    shift
+    for dtype in f32 f16 bf16; do
+        report=$("$KFUSE" "$expression" "$@" --dtype $dtype --effort full --strategy random --trials 60 --budget 25 --quiet --json) || return
+        printf '%s %s ' "$dtype" "$(printf '%s\n' "$report" | grep -oE '"(candidates|right|failed)":(\{[^}]*\}|[^,]*)' | paste -sd' ')"
+        printf '%s\n' "$report" | grep -qE '"failed":\{("infeasible":[0-9]+)?\}' || return
+    done
+    echo
+}
+if part points; then
+    check points 'softmax(x * 0.125 + m)' --shape 515x1031
+    check points 'x - max(x) - log(sum(exp(x - max(x))))' --shape 131x4096
+    check points 'h = x + r; return h, layernorm(h, g, b)' --shape 257x2048 --shape g=2048 --shape b=2048
+    check points 's = max(abs(x)) / 127; q = i8(x / s); return q, s' --shape 1000x333
+    check points 'sum(x * y, axis=0)' --shape 1025x515
+    check points 'mean((x - y) * (x - y), axis=all)' --shape 515x1031
+    check points 'gelu(x @ w + b) + r' --shape x=131x96 --shape w=96x200 --shape b=200 --shape r=131x200
+    check points 'silu(x @ v) * (x @ w)' --shape x=131x96 --shape v=96x200 --shape w=96x200
+    check points 'relu(x @ w.T)' --shape x=3x131x97 --shape w=3x65x97
 fi
 
 if part examples; then
