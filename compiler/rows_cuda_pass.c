@@ -323,12 +323,18 @@ static void print_over_vector(const RowsEmitter *e) {
     text_add(e->out, "#pragma unroll\n        for (int j = 0; j < ROW::VEC; j++) {\n");
 }
 
-/* Quotients that are rounded as divisions are, a vector at a time. */
-static void print_quotients(const RowsEmitter *e, Values values) {
+static bool is_among(Values values, Value value) {
+    for (uint32_t i = 0; i < values.count; i++)
+        if (values.at[i] == value) return true;
+    return false;
+}
+
+/* Quotients that are rounded as divisions are, a vector at a time; those of `before` are there. */
+static void print_quotients(const RowsEmitter *e, Values values, Values before) {
     for (uint32_t i = 0; i < values.count; i++) {
         Value v = values.at[i];
         const IrNode *node = node_of(e, v);
-        if (rows_quotient(e->facts, v) != ROWS_ROUNDED) continue;
+        if (rows_quotient(e->facts, v) != ROWS_ROUNDED || is_among(before, v)) continue;
         bool *roots = arena_array(e->scratch, bool, e->plan->ir->nodes.count);
         roots[node->arg[0]] = true;
         text_printf(e->out, "        %s q%u[ROW::VEC];\n", rows_real(e), v);
@@ -418,7 +424,7 @@ static void print_loop(const RowsEmitter *e, uint32_t pass, const Parts *parts) 
     print_centres(e, parts);
     if (parts->online) print_largest(e, pass, parts, true);
     Values values = half_of(e, pass, parts, false);
-    print_quotients(e, values);
+    print_quotients(e, values, (Values){0});
     print_over_vector(e);
     print_statements(e, values);
     print_takes(e, pass, parts, false);
@@ -428,10 +434,10 @@ static void print_loop(const RowsEmitter *e, uint32_t pass, const Parts *parts) 
     if (parts->online) {
         print_rescaled(e, pass, parts);
         print_largest(e, pass, parts, false);
-        values = half_of(e, pass, parts, true);
-        print_quotients(e, values);
+        Values second = half_of(e, pass, parts, true);
+        print_quotients(e, second, values);
         print_over_vector(e);
-        print_statements(e, values);
+        print_statements(e, second);
         print_takes(e, pass, parts, true);
         text_add(e->out, "        }\n");
     }

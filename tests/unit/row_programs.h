@@ -27,6 +27,7 @@ static const char *const row_programs[][2] = {
     {"y = x * 2; return y, sum(y)", "x=9x45"},
     {"p = exp(x - max(x)); return sum(p * w) / sum(p), p > 0.5", "x=7x90 w=90"},
     {"exp2(x - max(x)) / (mean(exp2(x - max(x))) + 1e-3)", "14x60"},
+    {"a = softmax(x); b = softmax(a * 2); return b", "33x127"},
     {"softmax(layernorm(x, g, b))", "x=3x150 g=150 b=150"},
     {"param t = 2; softmax(x / t) * (x > 0 ? 1 : 0.5)", "x=6x66"},
     {"f16(x) - bf16(mean(x))", "x=6x34"},
