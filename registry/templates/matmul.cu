@@ -465,11 +465,11 @@ K_INLINE void add_any(AnySums &sums, const Any &from, int y, int x) {
                     sums[p][i][j] = FMA(from.a[depth][y * 4 + i], from.b[p][depth][x + j * 16], sums[p][i][j]);
 }
 
-// The 4 x 4 from row `y` and column `x` of batch z on, one by one.
-K_INLINE void store_any(const AnySums &sums, long long z, long long y, long long x, Shape shape KF_PARAMS) {
+// The 4 x 4 from row `top` and column `left` of batch z on, one by one.
+K_INLINE void store_any(const AnySums &sums, long long z, long long top, long long left, Shape shape KF_PARAMS) {
 #pragma unroll
     for (int i = 0; i < 16; i++) {
-        const long long at = y + i / 4, row = z * shape.m + at, column = x + i % 4 * 16;
+        const long long at = top + i / 4, row = z * shape.m + at, column = left + i % 4 * 16;
         k_pack<ACC, 1> single[__PRODUCTS__];
 #pragma unroll
         for (int p = 0; p < __PRODUCTS__; p++) single[p].at[0] = sums[p][i / 4][i % 4];
