@@ -11,7 +11,7 @@
 
 const EmitLanguage emit_language_cuda = {
     .name = "cuda",
-    .prelude = "registry/templates/prelude_cuda.h",
+    .preludes = {"registry/templates/prelude_cuda.h", "registry/templates/prelude_cuda_rows.h"},
     .index = "k_index",
     .divides = true,
     .vector = false,

@@ -258,35 +258,47 @@ const char *emit_text(const char *path) {
 
 enum { SECTIONS = 256 };
 
-/* Starts of the prelude's sections; returns their number. */
-static uint32_t find_sections(const char *prelude, const char *sections[SECTIONS + 1]) {
+typedef struct Section {
+    const char *begin, *end;
+} Section;
+
+/* Of both preludes, in order; returns their number. */
+static uint32_t find_sections(const EmitLanguage *language, Section sections[SECTIONS]) {
     uint32_t count = 0;
-    for (const char *at = prelude; (at = strstr(at, "\n//@ ")) != NULL;) {
-        if (count == SECTIONS) abort();
-        sections[count++] = ++at;
+    for (int p = 0; p < 2; p++) {
+        const char *at = strstr(emit_text(language->preludes[p]), "\n//@ ");
+        while (at) {
+            const char *next = strstr(at + 1, "\n//@ ");
+            if (count == SECTIONS) abort();
+            sections[count++] = (Section){at + 1, next ? next + 1 : at + strlen(at)};
+            at = next;
+        }
     }
-    sections[count] = prelude + strlen(prelude);
     return count;
 }
 
+static void add_section(Text *out, Section section) {
+    const char *begin = strchr(section.begin, '\n') + 1, *end = section.end;
+    while (end > begin && end[-1] == '\n') end--;
+    text_printf(out, "%.*s\n\n", (int)(end - begin), begin);
+}
+
 void emit_prelude(Text *out, const EmitLanguage *language, const char *body) {
-    const char *prelude = emit_text(language->prelude), *sections[SECTIONS + 1];
-    uint32_t count = find_sections(prelude, sections);
+    Section sections[SECTIONS];
+    uint32_t count = find_sections(language, sections);
+    const char *first = emit_text(language->preludes[0]);
     bool chosen[SECTIONS] = {false};
     Text text = {0};
     text_add(&text, body);
     for (uint32_t i = count; i-- > 0;) {
-        chosen[i] = wanted(sections[i], text_string(&text));
-        if (chosen[i]) text_add_bytes(&text, sections[i], (size_t)(sections[i + 1] - sections[i]));
+        chosen[i] = wanted(sections[i].begin, text_string(&text));
+        if (chosen[i])
+            text_add_bytes(&text, sections[i].begin, (size_t)(sections[i].end - sections[i].begin));
     }
     text_free(&text);
-    text_add_bytes(out, prelude, (size_t)(sections[0] - prelude));
-    for (uint32_t i = 0; i < count; i++) {
-        const char *begin = strchr(sections[i], '\n') + 1;
-        const char *end = sections[i + 1];
-        while (end > begin && end[-1] == '\n') end--;
-        if (chosen[i]) text_printf(out, "%.*s\n\n", (int)(end - begin), begin);
-    }
+    text_add_bytes(out, first, (size_t)(sections[0].begin - first));
+    for (uint32_t i = 0; i < count; i++)
+        if (chosen[i]) add_section(out, sections[i]);
 }
 
 const Template *emit_finish(Arena *arena, const char *name, const char *language,

@@ -12,7 +12,7 @@ ValueKind value_kind(DType type);
 
 struct EmitLanguage {
     const char *name;                  /* "cuda", "c" */
-    const char *prelude;               /* path of the helpers, see emit_prelude */
+    const char *preludes[2];           /* paths of the helpers, see emit_prelude */
     const char *index;                 /* type of sizes, strides and offsets */
     bool divides;                      /* by multiplying with an extent's reciprocal */
     bool vector;                       /* a value is many elements: no ?: && || ! on it */
@@ -88,8 +88,8 @@ void emit_defaults(Text *out, const Plan *plan, const KnobText *knobs, uint32_t 
  * KF_ENTRY. */
 #define SHARED_BEGIN "\n#ifndef K_SHARED\n#define K_SHARED\n"
 #define SHARED_END "#endif\n"
-/* Helpers that `body` names, from the language's prelude: what stands before its first line "//@
- * NAME…" always, then every section one of whose names occurs in the body or in a later chosen
+/* Helpers that `body` names, from the language's preludes: what stands before the first line "//@
+ * NAME…" of the first one always, then every section one of whose names occurs in the body or in a later chosen
  * section. */
 void emit_prelude(Text *out, const EmitLanguage *language, const char *body);
 /* The text of an embedded file of registry/templates/. */

@@ -17,7 +17,7 @@
 #ifndef KF_ENTRY // alone: defaults
 #define K_F64 0
 #define K_BYTES 4
-#include "prelude_c.h"
+#include "prelude_c_rows.h"
 #define KF_ENTRY(name) name
 #define T_x float
 #define V_x k_f32

@@ -40,7 +40,7 @@
 #ifndef KF_ENTRY // alone: defaults
 #define K_F64 0
 #define K_BYTES 4
-#include "prelude_c.h"
+#include "prelude_c_rows.h"
 #define KF_ENTRY(name) name
 #define T_a float
 #define V_a k_f32

@@ -1,0 +1,529 @@
+// What reduces, and rows as their threads see them: the second part of the helpers.
+#include "prelude_cuda.h"
+
+//@ k_max k_min
+// NaN goes through.
+template <typename R> K_INLINE R k_max(R a, R b) {
+    return a > b || a != a ? a : b;
+}
+template <typename R> K_INLINE R k_min(R a, R b) {
+    return a < b || a != a ? a : b;
+}
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+K_INLINE float k_max(float a, float b) {
+    float c;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+    return c;
+}
+K_INLINE float k_min(float a, float b) {
+    float c;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+    return c;
+}
+#endif
+
+//@ k_variance
+// From the sums of distances from nearly the mean, and of their squares: what the mean lacks is known, and no digits are
+// lost however far from 0 it is. share: 1 over their number. Squares that overflow are an infinite variance, whatever the
+// square of the rest is.
+template <typename R> K_INLINE R k_variance(R distances, R squares, R share) {
+    const R rest = distances * share, variance = squares * share - rest * rest;
+    return !(squares < K_INF) ? squares : variance < 0 ? 0 : variance;
+}
+
+//@ k_fma
+K_INLINE float k_fma(float a, float b, float c) {
+    return fmaf(a, b, c);
+}
+K_INLINE double k_fma(double a, double b, double c) {
+    return fma(a, b, c);
+}
+
+//@ k_divisor k_quotients
+// Quotients as `/` rounds them, where many are divided by one b: 1 / b in two parts gives them within an ulp, and what
+// they leave gives the nearest (Markstein: "Computation of elementary functions on the IBM RISC System/6000 processor").
+// By `/` where any of it may overflow or be subnormal.
+template <typename R> struct k_divisor {
+    const R b, high, low, sign;
+    const bool safe;
+
+    static __device__ __forceinline__ R bound() {
+        return sizeof(R) == 4 ? (R)0x1p60f : (R)0x1p500;
+    }
+    static __device__ __forceinline__ bool is_safe(R x) {
+        return fabs(x) >= 1 / bound() && fabs(x) <= bound();
+    }
+    __device__ __forceinline__ explicit k_divisor(R b)
+        : b(b), high(1 / b), low(k_fma(-b, high, (R)1) * high), sign(b < 0 ? -1 : 1), safe(is_safe(b)) {
+    }
+};
+template <typename R, int N> K_INLINE void k_quotients(R (&x)[N], const k_divisor<R> &by) {
+    R quotient[N];
+    bool safe = by.safe;
+#pragma unroll
+    for (int j = 0; j < N; j++) {
+        const R near = k_fma(x[j], by.high, x[j] * by.low);
+        quotient[j] = copysign(k_fma(k_fma(-near, by.b, x[j]), by.high, near), x[j] * by.sign);
+        safe &= x[j] == 0 || by.is_safe(x[j]);
+    }
+    if (safe) {
+#pragma unroll
+        for (int j = 0; j < N; j++) x[j] = quotient[j];
+    } else {
+#pragma unroll
+        for (int j = 0; j < N; j++) x[j] /= by.b;
+    }
+}
+
+//@ k_rescale k_rescale2
+// A sum of exp(x - from), or of powers of 2, as one of exp(x - to).
+template <typename R> K_INLINE R k_rescale(R sum, R from, R to) {
+    return from == to ? sum : sum * exp(from - to);
+}
+template <typename R> K_INLINE R k_rescale2(R sum, R from, R to) {
+    return from == to ? sum : sum * exp2(from - to);
+}
+
+//@ k_sum
+// A sum on its way through the threads of a row.
+template <typename R> struct k_sum {
+    R x;
+};
+template <typename R> K_INLINE k_sum<R> k_join(k_sum<R> a, k_sum<R> b) {
+    return {a.x + b.x};
+}
+
+//@ k_shuffle
+// A value of 4-byte words from the lane whose number differs in the bits of `step`.
+template <typename V> K_INLINE V k_shuffle(V value, int step) {
+#pragma unroll
+    for (int i = 0; i < (int)(sizeof(V) / 4); i++) {
+        unsigned int &word = reinterpret_cast<unsigned int *>(&value)[i];
+        word = __shfl_xor_sync(0xffffffffu, word, step);
+    }
+    return value;
+}
+
+//@ k_row_reduce
+// What k_join makes of the values of a row's threads, for each of them: TPR threads, a power of two, in each of
+// CLUSTER blocks; a block holds RPB rows. All threads of the block call it. A second call for the same type needs
+// a barrier in between.
+template <int TPR, int RPB, int CLUSTER, typename V> K_INLINE V k_row_reduce(V mine) {
+    enum { LANES = TPR < 32 ? TPR : 32, WARPS = TPR / LANES, SLOTS = WARPS * CLUSTER };
+#pragma unroll
+    for (int step = LANES / 2; step > 0; step /= 2) mine = k_join(mine, k_shuffle(mine, step));
+    if constexpr (SLOTS > 1) {
+        enum { WIDTH = SLOTS < 32 ? SLOTS : 32 };
+        __shared__ V slots[RPB][SLOTS];
+        const int row = threadIdx.x / TPR, warp = threadIdx.x % TPR / LANES, lane = threadIdx.x % 32;
+        if constexpr (CLUSTER > 1) {
+            const int rank = blockIdx.x % CLUSTER;
+            if (threadIdx.x % LANES < CLUSTER)
+                k_cluster_store(&slots[0][rank * WARPS + warp], mine, threadIdx.x % LANES);
+            k_cluster_arrive();
+            k_cluster_wait();
+        } else {
+            if (lane == 0) slots[row][warp] = mine;
+            __syncthreads();
+        }
+        mine = slots[row][lane % WIDTH];
+#pragma unroll
+        for (int k = WIDTH; k < SLOTS; k += WIDTH) mine = k_join(mine, slots[row][lane + k]);
+#pragma unroll
+        for (int step = WIDTH / 2; step > 0; step /= 2) mine = k_join(mine, k_shuffle(mine, step));
+    }
+    return mine;
+}
+
+//@ k_row
+// A row as its threads see it: vectors that begin at multiples of VEC elements in memory, so that the first and
+// the last may reach outside the row; none does if it is WHOLE. Thread `lane` of STRIDE has every STRIDE-th of them.
+template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I> struct k_row {
+    enum { VEC = VECTOR, WHOLE = ALL, BLOCKS = CLUSTER, STRIDE = TPR * CLUSTER, THREADS = TPR * RPB };
+    long long first; // element of vector 0
+    I lead, end;     // where the row begins and ends, from there
+    I lane;
+
+    // Without columns where there is no such row.
+    __device__ __forceinline__ k_row(long long row, long long rows, long long cols) {
+        const long long begin = row * cols;
+        lead = WHOLE ? 0 : (I)(begin % VEC);
+        first = begin - lead;
+        end = row < rows ? lead + (I)cols : lead;
+        lane = (I)(CLUSTER > 1 ? blockIdx.x % CLUSTER * TPR + threadIdx.x : threadIdx.x % TPR);
+    }
+    __device__ __forceinline__ bool has(I v) const {
+        return v * VEC < end;
+    }
+    __device__ __forceinline__ bool full(I v) const {
+        return WHOLE ? has(v) : v * VEC >= lead && v * VEC + VEC <= end;
+    }
+    __device__ __forceinline__ bool holds(I v, int j) const {
+        return WHOLE ? has(v) : v * VEC + j >= lead && v * VEC + j < end;
+    }
+    // Vector v of an array like this one; `other` where it reaches outside.
+    template <bool ONCE, typename T>
+    __device__ __forceinline__ k_pack<T, VEC> load(const T *from, I v, T other) const {
+        k_pack<T, VEC> pack;
+        from += first + v * VEC;
+        if (full(v)) return ONCE ? k_load_once<VEC>(from) : k_load<VEC>(from);
+#pragma unroll
+        for (int j = 0; j < VEC; j++) pack.at[j] = !WHOLE && holds(v, j) ? from[j] : other;
+        return pack;
+    }
+    // The same of an array that has the row elsewhere, at `from`.
+    template <bool ONCE = false, typename T>
+    __device__ __forceinline__ k_pack<T, VEC> load_row(const T *from, I v, T other = T(0)) const {
+        k_pack<T, VEC> pack;
+        from += v * VEC - lead;
+        if (WHOLE && has(v)) return ONCE ? k_load_once<VEC>(from) : k_load<VEC>(from);
+#pragma unroll
+        for (int j = 0; j < VEC; j++) pack.at[j] = !WHOLE && holds(v, j) ? from[j] : other;
+        return pack;
+    }
+    // … and its elements `step` apart.
+    template <typename T, typename S>
+    __device__ __forceinline__ k_pack<T, VEC> load_each(const T *from, S step, I v, T other = T(0)) const {
+        k_pack<T, VEC> pack;
+#pragma unroll
+        for (int j = 0; j < VEC; j++) pack.at[j] = holds(v, j) ? from[(v * VEC + j - lead) * step] : other;
+        return pack;
+    }
+    // To shared memory, on its way until k_copy_wait.
+    template <typename T>
+    __device__ __forceinline__ void copy(k_pack<T, VEC> *to, const T *from, I v, T other) const {
+        enum { BYTES = k_pack<T, VEC>::BYTES };
+        if (BYTES >= 4 && full(v))
+            k_copy_async<BYTES < 4 ? 4 : BYTES>(to, from + first + v * VEC, true);
+        else
+            *to = load<true>(from, v, other);
+    }
+    template <typename T>
+    __device__ __forceinline__ void copy_row(k_pack<T, VEC> *to, const T *from, I v, T other) const {
+        enum { BYTES = k_pack<T, VEC>::BYTES };
+        if (WHOLE && BYTES >= 4 && has(v))
+            k_copy_async<BYTES < 4 ? 4 : BYTES>(to, from + v * VEC, true);
+        else
+            *to = load_row<true>(from, v, other);
+    }
+    template <typename T>
+    __device__ __forceinline__ void store(T *to, I v, const k_pack<T, VEC> &pack) const {
+        to += first + v * VEC;
+        if (full(v)) return k_store<VEC>(to, pack);
+#pragma unroll
+        for (int j = 0; j < VEC; j++)
+            if (!WHOLE && holds(v, j)) to[j] = pack.at[j];
+    }
+    template <typename T>
+    __device__ __forceinline__ void store_row(T *to, I v, const k_pack<T, VEC> &pack) const {
+        to += v * VEC - lead;
+        if (WHOLE && has(v)) return k_store<VEC>(to, pack);
+#pragma unroll
+        for (int j = 0; j < VEC; j++)
+            if (!WHOLE && holds(v, j)) to[j] = pack.at[j];
+    }
+    template <typename T, typename S>
+    __device__ __forceinline__ void store_each(T *to, S step, I v, const k_pack<T, VEC> &pack) const {
+#pragma unroll
+        for (int j = 0; j < VEC; j++)
+            if (holds(v, j)) to[(v * VEC + j - lead) * step] = pack.at[j];
+    }
+    template <typename V> __device__ __forceinline__ V reduce(V mine) const {
+        return k_row_reduce<TPR, RPB, CLUSTER>(mine);
+    }
+};
+
+//@ k_kept
+// A thread's share of a row, read once and kept, or read again each time: each(visit) calls visit(v, seen, i) for its
+// vectors v, the last ones perhaps outside the row; the i-th that is kept in registers. FROM says what is read of a
+// vector, `raw`, and what of that is `seen`; and how the block's threads keep raw ones in shared memory, in `slots`.
+template <int KEEP, int ITEMS, typename FROM, typename ROW> struct k_kept;
+
+// In registers, at most ITEMS vectors; what visit writes into them stays.
+template <int ITEMS, typename FROM, typename ROW> struct k_kept<0, ITEMS, FROM, ROW> {
+    const ROW &row;
+    typename FROM::seen at[ITEMS];
+
+    __device__ __forceinline__ k_kept(const ROW &row, const FROM &from) : row(row) {
+        typename FROM::raw raw[ITEMS];
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++) raw[i] = from.template load<true>(row, row.lane + i * ROW::STRIDE);
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++) FROM::see(at[i], raw[i]);
+    }
+    template <typename F> __device__ __forceinline__ void each(F visit) {
+#pragma unroll
+        for (int i = 0; i < ITEMS; i++) visit(row.lane + i * ROW::STRIDE, at[i], i);
+    }
+};
+
+// In shared memory.
+template <int ITEMS, typename FROM, typename ROW> struct k_kept<1, ITEMS, FROM, ROW> {
+    typedef typename FROM::template slots<ROW::THREADS> slots;
+    const ROW &row;
+
+    static __device__ __forceinline__ slots *first() {
+        KF_SHARED(slots, all);
+        return all;
+    }
+    __device__ __forceinline__ k_kept(const ROW &row, const FROM &from) : row(row) {
+        slots *slot = first();
+#pragma unroll ITEMS
+        for (int v = row.lane; row.has(v); v += ROW::STRIDE, slot++) from.copy(*slot, row, v);
+        k_copy_commit();
+        k_copy_wait<0>();
+    }
+    template <typename F> __device__ __forceinline__ void each(F visit) {
+        const slots *slot = first();
+#pragma unroll ITEMS
+        for (int v = row.lane; row.has(v); v += ROW::STRIDE, slot++) {
+            typename FROM::seen seen;
+            FROM::see(seen, FROM::fetch(*slot));
+            visit(v, seen, 0);
+        }
+    }
+};
+
+// In memory, ITEMS vectors on their way at a time.
+template <int ITEMS, typename FROM, typename ROW> struct k_kept<2, ITEMS, FROM, ROW> {
+    const ROW &row;
+    const FROM &from;
+
+    __device__ __forceinline__ k_kept(const ROW &row, const FROM &from) : row(row), from(from) {
+    }
+    template <typename F> __device__ __forceinline__ void each(F visit) {
+        for (auto v = row.lane; row.has(v); v += ROW::STRIDE * ITEMS) {
+            typename FROM::raw raw[ITEMS];
+#pragma unroll
+            for (int i = 0; i < ITEMS; i++) raw[i] = from.template load<false>(row, v + i * ROW::STRIDE);
+#pragma unroll
+            for (int i = 0; i < ITEMS; i++) {
+                typename FROM::seen seen;
+                FROM::see(seen, raw[i]);
+                visit(v + i * ROW::STRIDE, seen, 0);
+            }
+        }
+    }
+};
+
+//@ k_array
+// One array, for k_kept: X says how an element is stored and what it is seen as; `other` stands for what is outside
+// the row.
+template <typename X, typename ROW> struct k_array {
+    typedef typename X::stored stored;
+    typedef k_pack<stored, ROW::VEC> raw;
+    typedef typename X::real seen[ROW::VEC];
+    template <int THREADS> struct slots {
+        raw at[THREADS];
+    };
+    const stored *const x;
+    const stored other;
+
+    template <bool ONCE, typename I> __device__ __forceinline__ raw load(const ROW &row, I v) const {
+        return row.template load<ONCE>(x, v, other);
+    }
+    template <int N> __device__ __forceinline__ void copy(slots<N> &to, const ROW &row, int v) const {
+        row.copy(&to.at[threadIdx.x], x, v, other);
+    }
+    template <int N> static __device__ __forceinline__ raw fetch(const slots<N> &from) {
+        return from.at[threadIdx.x];
+    }
+    static __device__ __forceinline__ void see(seen &x, const raw &pack) {
+#pragma unroll
+        for (int j = 0; j < ROW::VEC; j++) x[j] = X::from(pack.at[j]);
+    }
+};
+
+//@ k_columns
+// What an array that is one row has for a thread's vectors: read ahead and kept in registers, if EARLY.
+template <bool EARLY, int ITEMS, typename T, typename ROW> struct k_columns {
+    const T *const from;
+    k_pack<T, ROW::VEC> at[EARLY ? ITEMS : 1];
+
+    __device__ __forceinline__ k_columns(const T *from, const ROW &row) : from(from) {
+#pragma unroll
+        for (int i = 0; EARLY && i < ITEMS; i++) at[i] = row.load_row(from, row.lane + i * ROW::STRIDE);
+    }
+    // Those of vector v, the i-th that the thread keeps.
+    template <typename I>
+    __device__ __forceinline__ k_pack<T, ROW::VEC> get(const ROW &row, I v, int i) const {
+        return EARLY ? at[i] : row.load_row(from, v);
+    }
+};
+
+//@ k_plus k_times
+// Whole numbers wrap.
+template <typename R> K_INLINE R k_plus(R a, R b) {
+    return a + b;
+}
+template <typename R> K_INLINE R k_times(R a, R b) {
+    return a * b;
+}
+K_INLINE long long k_plus(long long a, long long b) {
+    return (long long)((unsigned long long)a + (unsigned long long)b);
+}
+K_INLINE long long k_times(long long a, long long b) {
+    return (long long)((unsigned long long)a * (unsigned long long)b);
+}
+
+//@ k_total
+// Reductions on their way, k_total to k_moments: k_take takes elements, k_join what others took.
+template <typename R> struct k_total {
+    R x;
+};
+template <typename R> K_INLINE k_total<R> k_join(k_total<R> a, k_total<R> b) {
+    return {k_plus(a.x, b.x)};
+}
+template <typename R, int N> K_INLINE void k_take(k_total<R> &to, const R (&x)[N]) {
+    R sum = x[0];
+#pragma unroll
+    for (int j = 1; j < N; j++) sum = k_plus(sum, x[j]);
+    to.x = k_plus(to.x, sum);
+}
+
+//@ k_product
+template <typename R> struct k_product {
+    R x;
+};
+template <typename R> K_INLINE k_product<R> k_join(k_product<R> a, k_product<R> b) {
+    return {k_times(a.x, b.x)};
+}
+template <typename R, int N> K_INLINE void k_take(k_product<R> &to, const R (&x)[N]) {
+#pragma unroll
+    for (int j = 0; j < N; j++) to.x = k_times(to.x, x[j]);
+}
+
+//@ k_largest
+template <typename R> struct k_largest {
+    R x;
+};
+template <typename R> K_INLINE k_largest<R> k_join(k_largest<R> a, k_largest<R> b) {
+    return {k_max(a.x, b.x)};
+}
+template <typename R, int N> K_INLINE void k_take(k_largest<R> &to, const R (&x)[N]) {
+#pragma unroll
+    for (int j = 0; j < N; j++) to = k_join(to, k_largest<R>{x[j]});
+}
+
+//@ k_smallest
+template <typename R> struct k_smallest {
+    R x;
+};
+template <typename R> K_INLINE k_smallest<R> k_join(k_smallest<R> a, k_smallest<R> b) {
+    return {k_min(a.x, b.x)};
+}
+template <typename R, int N> K_INLINE void k_take(k_smallest<R> &to, const R (&x)[N]) {
+#pragma unroll
+    for (int j = 0; j < N; j++) to = k_join(to, k_smallest<R>{x[j]});
+}
+
+//@ k_moments
+// The mean of `count` elements, counted from one of them so that a large mean takes no digits, and the sum of squared
+// distances from it (Chan, Golub, LeVeque: "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances").
+// Of quarters of elements: no distance between finite ones overflows.
+template <typename R> struct k_moments {
+    R count, first, mean, squares;
+};
+template <typename R> K_INLINE R k_variance(const k_moments<R> &all) {
+    return all.squares / all.count * 16;
+}
+// `apart`: from a's mean to that of `count` others.
+template <typename R> K_INLINE k_moments<R> k_merge(const k_moments<R> &a, R count, R apart, R squares) {
+    if (a.count == 0) return {count, a.first, a.mean + apart, squares};
+    const R all = a.count + count, weight = count / all;
+    return {all, a.first, a.mean + apart * weight, a.squares + squares + apart * apart * (a.count * weight)};
+}
+template <typename R> K_INLINE k_moments<R> k_join(const k_moments<R> &a, const k_moments<R> &b) {
+    if (a.count == 0) return b;
+    if (b.count == 0) return a;
+    return k_merge(a, b.count, (b.first - a.first) + (b.mean - a.mean), b.squares);
+}
+template <typename R, int N> K_INLINE void k_take(k_moments<R> &to, const R (&x)[N]) {
+    R d[N], sum = 0, squares = 0;
+    if (to.count == 0) to.first = x[0] * (R)0.25;
+#pragma unroll
+    for (int j = 0; j < N; j++) sum += d[j] = x[j] * (R)0.25 - to.first;
+    const R mean = sum / N;
+#pragma unroll
+    for (int j = 0; j < N; j++) squares += (d[j] - mean) * (d[j] - mean);
+    to = k_merge(to, (R)N, mean - to.mean, squares);
+}
+// Those elements of a row's vector v that are in the row.
+template <typename R, int N, typename ROW, typename I>
+K_INLINE void k_take(k_moments<R> &to, const R (&x)[N], const ROW &row, I v) {
+    R d[N], count = 0, sum = 0, squares = 0;
+    if (!row.has(v)) return;
+    if (ROW::WHOLE) return k_take(to, x);
+#pragma unroll
+    for (int j = N - 1; j >= 0; j--)
+        if (to.count == 0 && row.holds(v, j)) to.first = x[j] * (R)0.25;
+#pragma unroll
+    for (int j = 0; j < N; j++) {
+        d[j] = row.holds(v, j) ? x[j] * (R)0.25 - to.first : 0;
+        count += row.holds(v, j);
+        sum += d[j];
+    }
+    const R mean = sum / count;
+#pragma unroll
+    for (int j = 0; j < N; j++) {
+        const R apart = row.holds(v, j) ? d[j] - mean : 0;
+        squares += apart * apart;
+    }
+    to = k_merge(to, count, mean - to.mean, squares);
+}
+
+//@ k_column_reduce
+// What k_join makes of the values of threads ACROSS apart in a block of ACROSS x DOWN, powers of two: the first
+// ACROSS threads have it. All threads of the block call it.
+template <int ACROSS, int DOWN, typename V> K_INLINE V k_column_reduce(V mine) {
+    if constexpr (DOWN > 1) {
+        KF_SHARED(V, slots);
+        const int line = threadIdx.x / ACROSS, column = threadIdx.x % ACROSS;
+        for (int half = DOWN / 2; half > 0; half /= 2) {
+            if (line >= half && line < 2 * half) slots[(line - half) * ACROSS + column] = mine;
+            __syncthreads();
+            if (line < half) mine = k_join(mine, slots[line * ACROSS + column]);
+            __syncthreads();
+        }
+    }
+    return mine;
+}
+
+//@ k_lead
+// Elements before the first vector of N that may be read at once.
+template <int N, typename T> K_INLINE int k_lead(const T *from) {
+    const int past = (int)((unsigned long long)from % k_pack<T, N>::PIECE / sizeof(T));
+    return past ? k_pack<T, N>::PIECE / (int)sizeof(T) - past : 0;
+}
+
+//@ k_aligned
+template <int N, typename T> K_INLINE bool k_aligned(const T *from) {
+    return (unsigned long long)from % k_pack<T, N>::PIECE == 0;
+}
+
+//@ k_place
+// Where vector v begins, behind `lead` elements; of single elements, those that vectors leave: `lead` before `gap`
+// others, and what is behind.
+template <int N> K_INLINE k_index k_place(k_index v, k_index lead, k_index gap) {
+    return N > 1 ? lead + v * N : v + (v >= lead ? gap : 0);
+}
+
+//@ k_load_some
+// The first `count` of N elements, all of them at once if WIDE.
+template <bool WIDE, int N, typename T, typename I> K_INLINE k_pack<T, N> k_load_some(const T *from, I count) {
+    if constexpr (WIDE) return k_load_once<N>(from);
+    k_pack<T, N> pack;
+#pragma unroll
+    for (int j = 0; j < N; j++) pack.at[j] = j < count ? from[j] : T(0);
+    return pack;
+}
+
+//@ k_load_each
+// N elements, `step` apart.
+template <int N, typename T, typename I> K_INLINE k_pack<T, N> k_load_each(const T *from, I step) {
+    k_pack<T, N> pack;
+    if (step == 1 && k_aligned<N>(from)) return k_load<N>(from);
+#pragma unroll
+    for (int j = 0; j < N; j++) pack.at[j] = from[j * step];
+    return pack;
+}
