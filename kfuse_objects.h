@@ -146,8 +146,6 @@ bool partition_is_whole(const Partition *partition, const Ir *ir);
 const Run *partition_run(Arena *arena, const Ir *whole, const Partition *partition);
 /* Their binaries, in order. */
 const Binary *partition_binaries(Arena *arena, const Partition *partition);
-/* Their winners, "VEC=4 BLOCK=256 | softmax:TPR=32". */
-const char *partition_winner(Arena *arena, const Partition *partition);
 /* Gives the parts what the store has for such winners; false if it has them no more. */
 bool partition_stored(Arena *arena, const Partition *partition, const char *winners);
 /* The key of the whole: of its only part, or of all parts together. */

@@ -76,13 +76,6 @@ StoreKey partitions_key(Arena *arena, const Partitions *partitions) {
     return key;
 }
 
-const char *partition_winner(Arena *arena, const Partition *partition) {
-    const char *winners = partition->parts[0]->report.winner;
-    for (uint32_t i = 1; i < partition_count(partition); i++)
-        winners = arena_printf(arena, "%s | %s", winners, partition->parts[i]->report.winner);
-    return winners;
-}
-
 /* The winner of part `index` in "VEC=4 BLOCK=256 | VEC=2 …". */
 static const char *winner_at(Arena *arena, const char *winners, uint32_t index) {
     for (; index > 0 && winners; index--) {

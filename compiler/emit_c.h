@@ -6,6 +6,8 @@
 
 /* An entry's args as variables: arrays, then parameters. */
 void emit_c_unpack(Text *out, const Plan *plan, const Parameters *parameters);
+/* What the helpers are made for. */
+void emit_c_types(Text *out, const Plan *plan);
 /* Bytes of the widest value: it decides how many elements a vector has. */
 int emit_c_bytes(const Plan *plan);
 /* Functions of one vector are copied to where they are called: they are not too long. */

@@ -59,11 +59,7 @@ const Template *emit_reduce_cuda(Arena *arena, const Plan *plan) {
     reduce_cuda_rules(&text, e.reduce, reduce_cuda_part_bytes(&e));
     emit_defaults(&text, plan, knobs, count);
     cuda_types(&text, plan);
-    emit_prelude(&text, CUDA, text_string(&code));
-    text_add(&text, text_string(&code));
-    const Template *template = emit_finish(arena, plan->name, CUDA->name, &text);
-    text_free(&text);
-    text_free(&code);
+    const Template *template = emit_file(arena, CUDA, plan->name, &text, &code);
     arena_close(e.scratch);
     return template;
 }

@@ -242,13 +242,8 @@ const Template *emit_rows_c(Arena *arena, const Plan *plan) {
     emit_head(&text, C, plan, knobs, count);
     print_rules(&e);
     emit_defaults(&text, plan, knobs, count);
-    text_printf(&text, SHARED_BEGIN "#define K_BYTES %d\n#define K_F64 %d\n", emit_c_bytes(plan),
-                plan->compute == DT_F64);
-    emit_prelude(&text, C, text_string(&code));
-    text_add(&text, text_string(&code));
-    const Template *template = emit_finish(arena, plan->name, C->name, &text);
-    text_free(&text);
-    text_free(&code);
+    emit_c_types(&text, plan);
+    const Template *template = emit_file(arena, C, plan->name, &text, &code);
     arena_close(e.scratch);
     return template;
 }

@@ -179,11 +179,7 @@ const Template *emit_rows_cuda(Arena *arena, const Plan *plan) {
     rows_cuda_rules(&text, &facts, &online);
     emit_defaults(&text, plan, knobs, count);
     cuda_types(&text, plan);
-    emit_prelude(&text, CUDA, text_string(&code));
-    text_add(&text, text_string(&code));
-    const Template *template = emit_finish(arena, plan->name, CUDA->name, &text);
-    text_free(&text);
-    text_free(&code);
+    const Template *template = emit_file(arena, CUDA, plan->name, &text, &code);
     arena_close(scratch);
     return template;
 }

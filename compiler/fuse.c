@@ -21,9 +21,8 @@ typedef struct Fuser {
     const Library *library;
     const Ir *ir;
     Cuts cuts;
-    bool *apart; /* by Value: where it is kept, no kernel that reads it computes it as well */
-    bool *
-        dropped; /* by Value: it was kept for nobody once; kept again, it stays, so that this ends */
+    bool *apart;   /* by Value: where it is kept, no kernel that reads it computes it as well */
+    bool *dropped; /* by Value: kept for nobody once; kept again, it stays, so that this ends */
     ARRAY(Bunch) bunches;
     uint32_t *owner; /* by Value: the bunch of a kept value */
     uint32_t most;   /* bunches, at most */

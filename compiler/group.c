@@ -8,15 +8,6 @@ typedef struct Finder {
     Group group;
 } Finder;
 
-static bool refuse(Finder *f, Value culprit, const char *why) {
-    if (f->group.kind != GROUP_NONE) {
-        f->group.kind = GROUP_NONE;
-        f->group.culprit = culprit;
-        f->group.why = why;
-    }
-    return false;
-}
-
 static void mark_needed(Finder *f) {
     const Ir *ir = f->ir;
     for (uint32_t i = 0; i < ir->outputs.count; i++) f->needed[ir->outputs.data[i].value] = true;
@@ -38,10 +29,9 @@ static AxisRange from_right(AxisRange axes, uint32_t rank) {
 
 /* --- the iteration */
 
-static bool widen(Finder *f, const Type *shape, Value culprit) {
+static bool widen(Finder *f, const Type *shape) {
     Type wider;
-    if (!type_broadcast(&f->group.shape, shape, &wider))
-        return refuse(f, culprit, "shapes that one kernel does not walk together");
+    if (!type_broadcast(&f->group.shape, shape, &wider)) return false;
     f->group.shape = wider;
     return true;
 }
@@ -51,18 +41,16 @@ static bool add_reduction(Finder *f, Value value, bool first) {
     const Type *operand = &ir_node(f->ir, node->arg[0])->type;
     AxisRange axes = from_right(node->axes, operand->rank);
     if (first) f->group.axes = axes;
-    if (axes.first != f->group.axes.first || axes.end != f->group.axes.end)
-        return refuse(f, value, "reductions over different axes");
-    return widen(f, operand, value);
+    if (axes.first != f->group.axes.first || axes.end != f->group.axes.end) return false;
+    return widen(f, operand);
 }
 
 static bool find_reductions(Finder *f, bool *any) {
     for (Value v = 1; v < f->ir->nodes.count; v++) {
         const IrNode *node = ir_node(f->ir, v);
         if (!f->needed[v]) continue;
-        if (node->op == IR_MATMUL) return refuse(f, v, "a product");
-        if (node->op == IR_TRANSPOSE && transposes_computed(f->ir, node))
-            return refuse(f, v, "the transpose of what is computed");
+        if (node->op == IR_MATMUL) return false;
+        if (node->op == IR_TRANSPOSE && transposes_computed(f->ir, node)) return false;
         if (!ir_is_reduction(node)) continue;
         if (!add_reduction(f, v, !*any)) return false;
         *any = true;
@@ -119,9 +107,8 @@ static bool check_reductions(Finder *f, Arena *scratch) {
     for (Value v = 1; v < f->ir->nodes.count; v++) {
         const IrNode *node = ir_node(f->ir, v);
         if (!f->needed[v] || !ir_is_reduction(node)) continue;
-        if (!spans(f, &ir_node(f->ir, node->arg[0])->type))
-            return refuse(f, v, "a reduction of fewer elements than the others'");
-        if (levels[v] > GROUP_LEVELS) return refuse(f, v, "too many reductions of one another");
+        if (!spans(f, &ir_node(f->ir, node->arg[0])->type)) return false;
+        if (levels[v] > GROUP_LEVELS) return false;
         if (levels[v] > 1) f->group.one_pass = false;
     }
     return true;
@@ -131,40 +118,34 @@ static bool check_outputs(Finder *f) {
     for (uint32_t i = 0; i < f->ir->outputs.count; i++) {
         const IrOutput *output = &f->ir->outputs.data[i];
         bool full;
-        if (!output_fits(f, &output->type, &full))
-            return refuse(f, output->value, "outputs of shapes that one kernel does not write");
+        if (!output_fits(f, &output->type, &full)) return false;
         if (full) f->group.one_pass = false;
     }
     return true;
 }
 
-static void classify(Finder *f, Arena *scratch) {
+/* False where no one generated kernel computes it. */
+static bool classify(Finder *f, Arena *scratch) {
     Group *group = &f->group;
     bool any = false;
-    if (!find_reductions(f, &any)) return;
-    if (any && group->axes.first == group->axes.end) {
-        refuse(f, 0, "a reduction over no axis");
-        return;
-    }
+    if (!find_reductions(f, &any) || (any && group->axes.first == group->axes.end)) return false;
     for (uint32_t i = 0; i < f->ir->outputs.count; i++)
-        if (!widen(f, &f->ir->outputs.data[i].type, f->ir->outputs.data[i].value)) return;
+        if (!widen(f, &f->ir->outputs.data[i].type)) return false;
     group->one_pass = any;
-    if (!check_reductions(f, scratch) || !check_outputs(f) || !any) return;
+    if (!check_reductions(f, scratch) || !check_outputs(f)) return false;
+    if (!any) return true;
     int32_t rank = (int32_t)group->shape.rank;
     bool last = group->axes.first == -1 && group->axes.end == 0;
     group->axes = (AxisRange){group->axes.first + rank, group->axes.end + rank};
     group->kind = last ? GROUP_ROWS : GROUP_REDUCTION;
-    if (!last && !group->one_pass) refuse(f, 0, "several passes over other axes than the last");
+    return last || group->one_pass;
 }
 
 Group group_find(const Ir *ir) {
     Arena *scratch = arena_open();
     Finder f = {.ir = ir, .needed = arena_array(scratch, bool, ir->nodes.count)};
     mark_needed(&f);
-    classify(&f, scratch);
-    if (f.group.kind == GROUP_NONE && f.group.culprit == 0)
-        for (Value v = 1; v < ir->nodes.count; v++)
-            if (f.needed[v] && ir_is_reduction(ir_node(ir, v))) f.group.culprit = v;
+    if (!classify(&f, scratch)) f.group = (Group){.kind = GROUP_NONE};
     arena_close(scratch);
     return f.group;
 }

@@ -24,11 +24,9 @@ typedef enum GroupKind {
 
 typedef struct Group {
     GroupKind kind;
-    Type shape;      /* of the iteration; its dtype means nothing */
-    AxisRange axes;  /* reduced axes of that shape; empty if elementwise */
-    bool one_pass;   /* rows that are a reduction as well: one pass, no output of full shape */
-    Value culprit;   /* GROUP_NONE: the value that no kernel of the others computes */
-    const char *why; /* GROUP_NONE: "a product", "reductions over different axes" */
+    Type shape;     /* of the iteration; its dtype means nothing */
+    AxisRange axes; /* reduced axes of that shape; empty if elementwise */
+    bool one_pass;  /* rows that are a reduction as well: one pass, no output of full shape */
 } Group;
 
 /* The whole of `ir` (calls inlined, at least one output). */

@@ -138,6 +138,16 @@ static Value copy_node(Ir *to, const Ir *from, const IrNode *node, const Value *
     return ir_value(to, copy);
 }
 
+bool ir_is_taken(const Ir *ir, const char *name) {
+    for (uint32_t i = 0; i < ir->inputs.count; i++)
+        if (strcmp(ir->inputs.data[i].name, name) == 0) return true;
+    for (uint32_t i = 0; i < ir->outputs.count; i++)
+        if (strcmp(ir->outputs.data[i].name, name) == 0) return true;
+    for (uint32_t i = 0; i < ir->params.count; i++)
+        if (strcmp(ir->params.data[i].name, name) == 0) return true;
+    return false;
+}
+
 /* Inputs, outputs and params, with names of their own. */
 void ir_copy_interface(Ir *to, const Ir *from, const Value *map) {
     for (uint32_t i = 0; i < from->inputs.count; i++) {

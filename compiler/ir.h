@@ -165,6 +165,8 @@ void ir_copy_interface(Ir *to, const Ir *from, const Value *map);
 /* `node`, or the constant it folds to. */
 Value ir_finish(Ir *ir, IrNode node);
 
+/* Whether an input, output or param has the name. */
+bool ir_is_taken(const Ir *ir, const char *name);
 /* A WEAK value that is a whole number whatever the params' values (whole params stay whole). */
 bool ir_is_whole(const Ir *ir, Value value);
 /* The double value of a WEAK value under the program's params; of all of them, by Value. */

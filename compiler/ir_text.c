@@ -99,19 +99,9 @@ static const char *expression(Writer *w, Value value) {
     return ir_is_reduction(node) ? reduction(w, node) : primitive(w, node);
 }
 
-static bool is_taken(const Ir *ir, const char *name) {
-    for (uint32_t i = 0; i < ir->inputs.count; i++)
-        if (strcmp(ir->inputs.data[i].name, name) == 0) return true;
-    for (uint32_t i = 0; i < ir->outputs.count; i++)
-        if (strcmp(ir->outputs.data[i].name, name) == 0) return true;
-    for (uint32_t i = 0; i < ir->params.count; i++)
-        if (strcmp(ir->params.data[i].name, name) == 0) return true;
-    return false;
-}
-
 static void bind(Writer *w, Value value) {
     const char *name = arena_printf(w->arena, "v%u", value);
-    while (is_taken(w->ir, name)) name = arena_printf(w->arena, "%s_", name);
+    while (ir_is_taken(w->ir, name)) name = arena_printf(w->arena, "%s_", name);
     text_printf(&w->out, "%s = %s\n", name, w->text[value]);
     w->text[value] = name;
 }

@@ -313,3 +313,13 @@ const Template *emit_finish(Arena *arena, const char *name, const char *language
     fputs(text_string(&message), stderr);
     abort();
 }
+
+const Template *emit_file(Arena *arena, const EmitLanguage *language, const char *name, Text *head,
+                          Text *code) {
+    emit_prelude(head, language, text_string(code));
+    text_add(head, text_string(code));
+    const Template *template = emit_finish(arena, name, language->name, head);
+    text_free(head);
+    text_free(code);
+    return template;
+}

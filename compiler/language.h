@@ -94,6 +94,10 @@ void emit_defaults(Text *out, const Plan *plan, const KnobText *knobs, uint32_t 
 void emit_prelude(Text *out, const EmitLanguage *language, const char *body);
 /* The text of an embedded file of registry/templates/. */
 const char *emit_text(const char *path);
+/* `head` (header lines, defaults, types), the helpers that `code` names, and `code` as a template;
+ * frees both texts. */
+const Template *emit_file(Arena *arena, const EmitLanguage *language, const char *name, Text *head,
+                          Text *code);
 /* The finished text as a template; a header that does not parse is our bug. */
 const Template *emit_finish(Arena *arena, const char *name, const char *language, const Text *text);
 

@@ -47,18 +47,10 @@ static Value input_of_program(Builder *b, const IrNode *node) {
     return add_input(b, input, (Ref){PLACE_INPUT, node->index});
 }
 
-static bool is_taken(const Ir *ir, const char *name) {
-    for (uint32_t i = 0; i < ir->inputs.count; i++)
-        if (strcmp(ir->inputs.data[i].name, name) == 0) return true;
-    for (uint32_t i = 0; i < ir->outputs.count; i++)
-        if (strcmp(ir->outputs.data[i].name, name) == 0) return true;
-    return false;
-}
-
 /* Unlike the program's own names. */
 static const char *kept_name(const Builder *b, Value value) {
     const char *name = arena_printf(b->arena, "t%u", value);
-    while (is_taken(b->from, name)) name = arena_printf(b->arena, "%s_", name);
+    while (ir_is_taken(b->from, name)) name = arena_printf(b->arena, "%s_", name);
     return name;
 }
 

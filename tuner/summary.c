@@ -163,9 +163,6 @@ void summary_join(Arena *arena, Report *into, const Report *part) {
     into->distinct += part->distinct;
     into->compiled += part->compiled;
     into->edges += part->edges;
-    into->elements += part->elements;
-    into->inputs = into->inputs > part->inputs ? into->inputs : part->inputs;
-    into->outputs += part->outputs;
     into->bytes += part->bytes;
     into->operations += part->operations;
     into->winner = arena_printf(arena, "%s | %s", into->winner, part->winner);
