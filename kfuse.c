@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "compiler/simplify.h"
+#include "compiler/splice.h"
 #include "compiler/verify.h"
 #include "grammar/parse.h"
 #include "kfuse_objects.h"
@@ -43,27 +44,17 @@ static const Library *library(KfProgram *program, const char *language) {
     return *slot;
 }
 
-static bool takes_type(const Template *template, DType type) {
-    for (uint32_t i = 0; i < template->inputs.count; i++)
-        for (uint32_t t = 0; t < template->inputs.data[i].type_count; t++)
-            if (template->inputs.data[i].types[t] == type) return true;
-    return false;
-}
-
-/* "templates compute gelu, softmax: alone, of dense arrays of f32 f16" */
+/* "products are of two arrays of one type: f32 f16" */
 static const char *covered(KfProgram *program, const char *language) {
     const Library *templates = library(program, language);
-    const char *names = "", *types = "";
-    bool taken[DTYPE_COUNT] = {false};
+    const char *types = "products are of two arrays of one type:";
     for (uint32_t i = 0; i < templates->templates.count; i++) {
         const Template *template = templates->templates.data[i];
-        names = arena_printf(program->arena, "%s%s%s", names, i ? ", " : "", template->name);
-        for (int t = 0; t < DTYPE_COUNT; t++) taken[t] |= takes_type(template, (DType)t);
+        const TemplateTensor *a = &template->inputs.data[0];
+        for (uint32_t t = 0; splice_takes(template) && t < a->type_count; t++)
+            types = arena_printf(program->arena, "%s %s", types, dtype_name(a->types[t]));
     }
-    for (int t = 0; t < DTYPE_COUNT; t++)
-        if (taken[t]) types = arena_printf(program->arena, "%s %s", types, dtype_name((DType)t));
-    return arena_printf(program->arena, "templates compute %s: alone, of dense arrays of%s", names,
-                        types);
+    return types;
 }
 
 /* Says at which value no kernel could be had, and what can be. */
@@ -73,9 +64,10 @@ static KfStatus refuse(KfProgram *program, const char *language, const Uncovered
         return session_say(program->session, KF_NO_KERNEL,
                            "no order of at most %d kernels computes the program", FUSE_MOST);
     const IrNode *culprit = ir_node(uncovered->ir, uncovered->culprit);
-    diag_error(&diags, program->ir->source, culprit->span, covered(program, language),
-               "no kernel covers this %s ('%s')",
-               culprit->op == IR_MATMUL ? "product" : "reduction", ir_op_name(culprit));
+    bool product = culprit->op == IR_MATMUL;
+    diag_error(&diags, program->ir->source, culprit->span,
+               product ? covered(program, language) : NULL, "no kernel covers this %s ('%s')",
+               product ? "product" : "reduction", ir_op_name(culprit));
     diags_print(&program->session->message, &diags);
     return KF_NO_KERNEL;
 }
@@ -130,14 +122,14 @@ static bool lacks_work(const Chain *chain, const DeviceIdentity *identity) {
     return false;
 }
 
-/* Which ways race: all of them on full effort, the first alone where a point is given. */
+/* Which ways race: all of them on full effort, and where points say which. */
 static void choose_partitions(Partitions *partitions, const Ir *ir, const KfTuneOptions *in,
                               const DeviceIdentity *identity) {
     const Chain *first = partitions->list.data[0].chain;
-    bool all = in->effort == KF_FULL || lacks_work(first, identity);
+    bool all = in->effort == KF_FULL || in->point || lacks_work(first, identity);
     double worth = problem_operations(ir) > 0 ? BYTES_WORTH_PRODUCTS : BYTES_WORTH;
     uint32_t count = 1;
-    for (uint32_t i = 1; i < partitions->list.count && !in->point; i++) {
+    for (uint32_t i = 1; i < partitions->list.count; i++) {
         Partition *partition = &partitions->list.data[i];
         if (all || (double)partition->chain->bytes <= worth * (double)first->bytes)
             partitions->list.data[count++] = *partition;
@@ -157,21 +149,41 @@ static Part *find_equal(const Partitions *partitions, uint32_t before, const Par
     return NULL;
 }
 
-/* Every part as a problem of its own. */
-static KfStatus build_problems(KfKernel *kernel, const TuneProblem *whole,
-                               const Partitions *partitions, const KfTuneOptions *in) {
+/* The parts of one way as problems of their own. */
+static KfStatus build_partition(KfKernel *kernel, const TuneProblem *whole,
+                                const Partitions *partitions, uint32_t index,
+                                const ProblemOptions *options) {
+    const Partition *partition = &partitions->list.data[index];
+    for (uint32_t i = 0; i < partition_count(partition); i++) {
+        Part *part = partition->parts[i];
+        const Ir *rounded = part->ir == whole->ir ? whole->rounded : NULL;
+        problem_build(kernel->arena, whole, part->ir, rounded, &part->kernels, options,
+                      &part->problem);
+        KfStatus status = space_check_points(kernel->program, part);
+        if (status != KF_OK) return status;
+        Part *equal = find_equal(partitions, index, part);
+        if (equal) partition->parts[i] = equal;
+    }
+    return KF_OK;
+}
+
+/* Of the ways besides the first, one without a legal point for each kernel is left out. */
+static KfStatus build_problems(KfKernel *kernel, const TuneProblem *whole, Partitions *partitions,
+                               const KfTuneOptions *in) {
     ProblemOptions options = {kernel->program->math, in->hot, in->exact};
-    for (uint32_t p = 0; p < partitions->list.count; p++)
-        for (uint32_t i = 0; i < partition_count(&partitions->list.data[p]); i++) {
-            Part **part = &partitions->list.data[p].parts[i];
-            const Ir *rounded = (*part)->ir == whole->ir ? whole->rounded : NULL;
-            problem_build(kernel->arena, whole, (*part)->ir, rounded, &(*part)->kernels, &options,
-                          &(*part)->problem);
-            KfStatus status = space_check_points(kernel->program, *part);
-            if (status != KF_OK) return status;
-            Part *equal = find_equal(partitions, p, *part);
-            if (equal) *part = equal;
-        }
+    KfSession *session = kernel->program->session;
+    uint32_t given = partitions->list.count, count = 0;
+    for (uint32_t p = 0; p < given; p++) {
+        size_t said = session->message.length;
+        partitions->list.data[count] = partitions->list.data[p];
+        KfStatus status = build_partition(kernel, whole, partitions, count, &options);
+        if (status != KF_OK && p == 0) return status;
+        if (status == KF_OK)
+            count++;
+        else
+            session_unsay(session, said);
+    }
+    partitions->list.count = count;
     kernel->partition = &partitions->list.data[0];
     return KF_OK;
 }
@@ -230,8 +242,8 @@ KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *in) {
     };
     choose_partitions(&partitions, program->simplified, in, identity);
     if ((status = build_problems(kernel, &whole, &partitions, in)) != KF_OK) return status;
-    const TuneProblem *first = &partitions.list.data[0].parts[0]->problem;
-    if (!tuning_options(program, in, first, arena, &options)) return KF_USAGE;
+    if (!tuning_options(program, in, &options)) return KF_USAGE;
+    if (in->point && !partition_fix(session, arena, &partitions, in->point)) return KF_USAGE;
     if (!options.retune && tuning_answer(kernel, &partitions, &options, began)) return KF_OK;
     if (in->no_tune) partitions.list.count = 1; /* a race would be a search */
     const Chain *chain = pipeline_eager(program, arena);

@@ -124,7 +124,7 @@ typedef struct KfTuneOptions {
     bool retune;       /* ignore stored results */
     bool complete;     /* no early end within 1 % of the roof */
     bool no_tune;      /* a stored point of the bucket, or the analytic default: no search */
-    const char *point; /* "VEC=4,BLOCK=256": only this one */
+    const char *point; /* "VEC=4,BLOCK=256": only this one; of several kernels "A | B", for each */
 } KfTuneOptions;
 
 /* `finished` of `total` candidates; `best` seconds so far (0: none); `left` seconds at most. */

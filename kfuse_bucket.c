@@ -126,7 +126,7 @@ static KfStatus verify_end(KfKernel *kernel, const KfTuneOptions *in, const Ir *
     const char *reason;
     end->shape = problem_space(arena, ir);
     problem_build(arena, &where, ir, NULL, &part->kernels, &how, &problem);
-    if (!tuning_options(kernel->program, in, &problem, arena, &options)) return KF_USAGE;
+    if (!tuning_options(kernel->program, in, &options)) return KF_USAGE;
     if (!tune(arena, &problem, &options, tuned, &why))
         return session_say(session, KF_ENVIRONMENT, "%s", why.text);
     if (tuned->winner < 0)

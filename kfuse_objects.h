@@ -66,6 +66,8 @@ typedef struct Part {
     const Ir *ir;
     Kernels kernels;
     TuneProblem problem;
+    const Point *only; /* of kernel only_kernel: nothing else is tried; NULL: all may be */
+    uint32_t only_kernel;
     const Run *run; /* NULL: not tuned, or none is right */
     Binary binary;
     Report report;
@@ -88,6 +90,8 @@ static inline uint32_t partition_count(const Partition *partition) {
 /* Adds "kfuse: …" to the session's message and returns `status`. */
 KfStatus session_say(KfSession *session, KfStatus status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Takes back what was said behind `length` bytes. */
+void session_unsay(KfSession *session, size_t length);
 /* Hands a Text's memory to the caller of the library. */
 KfStatus session_give(Text *text, char **out);
 /* Empties the store and opens it anew. */
@@ -125,8 +129,7 @@ double tuning_clock(void);
 /* What results depend on, without starting a driver where an earlier start is on record. */
 bool tuning_identify(KfSession *session, const Device *device, int index, Arena *arena,
                      DeviceIdentity *identity, Why *why);
-bool tuning_options(KfProgram *program, const KfTuneOptions *in, const TuneProblem *problem,
-                    Arena *arena, TuneOptions *out);
+bool tuning_options(KfProgram *program, const KfTuneOptions *in, TuneOptions *out);
 KfStatus tuning_fits_memory(KfProgram *program, const DeviceIdentity *identity);
 /* Run and binaries from an earlier answer, without any driver. */
 bool tuning_answer(KfKernel *kernel, const Partitions *partitions, const TuneOptions *options,
@@ -146,6 +149,13 @@ bool partition_is_whole(const Partition *partition, const Ir *ir);
 const Run *partition_run(Arena *arena, const Ir *whole, const Partition *partition);
 /* Their binaries, in order. */
 const Binary *partition_binaries(Arena *arena, const Partition *partition);
+/* "VEC=4 BLOCK=256 | softmax:TPR=32": a label for each kernel; how many, and that of kernel `index`. */
+uint32_t labels_count(const char *labels);
+const char *labels_at(Arena *arena, const char *labels, uint32_t index);
+/* The first partition with as many kernels as there are labels; NULL after a message. */
+const Partition *partition_of(KfSession *session, const Partitions *partitions, const char *labels);
+/* Leaves the partition alone whose kernels have these points; false after a message. */
+bool partition_fix(KfSession *session, Arena *arena, Partitions *partitions, const char *labels);
 /* Gives the parts what the store has for such winners; false if it has them no more. */
 bool partition_stored(Arena *arena, const Partition *partition, const char *winners);
 /* The key of the whole: of its only part, or of all parts together. */

@@ -56,6 +56,69 @@ const Binary *partition_binaries(Arena *arena, const Partition *partition) {
     return binaries;
 }
 
+/* --- points by labels */
+
+uint32_t labels_count(const char *labels) {
+    uint32_t count = 1;
+    for (; *labels; labels++) count += *labels == '|';
+    return count;
+}
+
+const char *labels_at(Arena *arena, const char *labels, uint32_t index) {
+    for (; index > 0 && labels; index--) {
+        labels = strchr(labels, '|');
+        if (labels) labels++;
+    }
+    if (!labels) return "";
+    labels += strspn(labels, " ");
+    size_t length = strcspn(labels, "|");
+    while (length > 0 && labels[length - 1] == ' ') length--;
+    return arena_copy(arena, labels, length);
+}
+
+const Partition *partition_of(KfSession *session, const Partitions *partitions,
+                              const char *labels) {
+    uint32_t count = partition_count(&partitions->list.data[0]);
+    for (uint32_t p = 0; p < partitions->list.count; p++)
+        if (partition_count(&partitions->list.data[p]) == labels_count(labels))
+            return &partitions->list.data[p];
+    session_say(session, KF_USAGE, "the program is %u kernel%s, and there %s %u point%s: %s", count,
+                count == 1 ? "" : "s", labels_count(labels) == 1 ? "is" : "are",
+                labels_count(labels), labels_count(labels) == 1 ? "" : "s",
+                "give 'A | B', one for each, as reports name the winner");
+    return NULL;
+}
+
+static bool fix_part(Arena *arena, Part *part, const char *label, const char **why) {
+    Point *only = arena_new(arena, Point);
+    part->only = only;
+    return tune_find(arena, &part->problem, label, &part->only_kernel, only, why);
+}
+
+static bool fix_parts(Arena *arena, const Partition *partition, const char *labels,
+                      const char **why) {
+    for (uint32_t i = 0; i < partition_count(partition); i++)
+        if (!fix_part(arena, partition->parts[i], labels_at(arena, labels, i), why)) return false;
+    return true;
+}
+
+bool partition_fix(KfSession *session, Arena *arena, Partitions *partitions, const char *labels) {
+    const Partition *like = partition_of(session, partitions, labels);
+    const char *first = NULL, *why;
+    if (!like) return false;
+    for (uint32_t p = 0; p < partitions->list.count; p++) {
+        Partition partition = partitions->list.data[p];
+        if (partition_count(&partition) != partition_count(like)) continue;
+        if (fix_parts(arena, &partition, labels, &why)) {
+            partitions->list.data[0] = partition;
+            partitions->list.count = 1;
+            return true;
+        }
+        if (!first) first = why;
+    }
+    return session_say(session, KF_USAGE, "%s", first), false;
+}
+
 /* --- in the store */
 
 StoreKey partitions_key(Arena *arena, const Partitions *partitions) {
@@ -76,17 +139,6 @@ StoreKey partitions_key(Arena *arena, const Partitions *partitions) {
     return key;
 }
 
-/* The winner of part `index` in "VEC=4 BLOCK=256 | VEC=2 …". */
-static const char *winner_at(Arena *arena, const char *winners, uint32_t index) {
-    for (; index > 0 && winners; index--) {
-        winners = strstr(winners, " | ");
-        if (winners) winners += 3;
-    }
-    if (!winners) return "";
-    const char *end = strstr(winners, " | ");
-    return arena_copy(arena, winners, end ? (size_t)(end - winners) : strlen(winners));
-}
-
 /* One part's Run and binary of a stored winner, "VEC=4 BLOCK=256". */
 static bool part_stored(Arena *arena, Part *part, const char *winner) {
     const TuneProblem *problem = &part->problem;
@@ -105,7 +157,7 @@ static bool part_stored(Arena *arena, Part *part, const char *winner) {
 
 bool partition_stored(Arena *arena, const Partition *partition, const char *winners) {
     for (uint32_t i = 0; i < partition_count(partition); i++)
-        if (!part_stored(arena, partition->parts[i], winner_at(arena, winners, i))) return false;
+        if (!part_stored(arena, partition->parts[i], labels_at(arena, winners, i))) return false;
     return true;
 }
 

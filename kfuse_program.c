@@ -211,17 +211,22 @@ static KfStatus dump_part(KfProgram *program, const Part *part, KfStage stage, c
     return KF_OK;
 }
 
-/* The kernels of the first way to cut the program. */
-static KfStatus dump_parts(KfProgram *program, KfStage stage, const char *label, Text *out) {
+/* The kernels of the first way to cut the program, or of the first with as many as `labels` name. */
+static KfStatus dump_parts(KfProgram *program, KfStage stage, const char *labels, Text *out) {
     Partitions partitions = {0};
     KfStatus status = pipeline_partitions(program, program->arena,
                                           stage == KF_STAGE_C ? "c" : "cuda", &partitions);
-    uint32_t count = partitions.list.count ? partition_count(&partitions.list.data[0]) : 0;
+    if (status != KF_OK || partitions.list.count == 0) return status;
+    const Partition *partition = &partitions.list.data[0];
+    if (labels && !(partition = partition_of(program->session, &partitions, labels)))
+        return KF_USAGE;
+    uint32_t count = partition_count(partition);
     for (uint32_t i = 0; i < count && status == KF_OK; i++) {
         if (count > 1 && stage != KF_STAGE_PLAN)
             text_printf(out, "%s// ---- kernel %u of %u: a file of its own ----\n", i ? "\n" : "",
                         i + 1, count);
-        status = dump_part(program, partitions.list.data[0].parts[i], stage, label, out);
+        status = dump_part(program, partition->parts[i], stage,
+                           labels ? labels_at(program->arena, labels, i) : NULL, out);
     }
     return status;
 }
@@ -242,7 +247,9 @@ static KfStatus dump_groups(KfProgram *program, Text *out) {
     if (!device_select(program->device, &device, &index, &why))
         return session_say(program->session, KF_ENVIRONMENT, "%s", why.text);
     KfStatus status = pipeline_partitions(program, program->arena, device->language, &partitions);
-    if (status == KF_OK)
+    if (status == KF_OK && partitions.list.count == 0)
+        text_add(out, "no kernel: no output has elements\n");
+    else if (status == KF_OK)
         partitions_print(out, &partitions, program->ir, pipeline_eager(program, program->arena));
     return status;
 }

@@ -18,6 +18,11 @@ KfStatus session_say(KfSession *session, KfStatus status, const char *format, ..
     return status;
 }
 
+void session_unsay(KfSession *session, size_t length) {
+    session->message.length = length;
+    if (session->message.data) session->message.data[length] = '\0';
+}
+
 KfStatus session_give(Text *text, char **out) {
     if (!text->data) text_add(text, "");
     *out = text->data; /* malloc'd: the caller's now */

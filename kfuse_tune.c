@@ -41,8 +41,7 @@ static void report_progress(void *context, uint32_t finished, uint32_t total, do
 }
 
 /* Trials and minimum by effort: command-line.md. */
-bool tuning_options(KfProgram *program, const KfTuneOptions *in, const TuneProblem *problem,
-                    Arena *arena, TuneOptions *out) {
+bool tuning_options(KfProgram *program, const KfTuneOptions *in, TuneOptions *out) {
     KfSession *session = program->session;
     static const uint32_t trials[] = {64, 16, 0}, minimum[] = {30, 8, UINT32_MAX};
     if ((unsigned)in->effort > KF_FULL)
@@ -54,7 +53,7 @@ bool tuning_options(KfProgram *program, const KfTuneOptions *in, const TuneProbl
                          .seed = in->seed,
                          .jobs = in->jobs,
                          .hot = in->hot,
-                         .retune = in->retune,
+                         .retune = in->retune || in->point,
                          .search = !in->no_tune,
                          .interrupt = &session->interrupt,
                          .progress = report_progress,
@@ -68,14 +67,6 @@ bool tuning_options(KfProgram *program, const KfTuneOptions *in, const TuneProbl
                     text_string(&names));
         text_free(&names);
         return false;
-    }
-    if (in->point) {
-        Point *only = arena_new(arena, Point);
-        const char *why;
-        if (!tune_find(arena, problem, in->point, &out->only_kernel, only, &why))
-            return session_say(session, KF_USAGE, "%s", why), false;
-        out->only = only;
-        out->retune = true;
     }
     return true;
 }
@@ -128,6 +119,7 @@ static void program_fields(const KfKernel *kernel, Report *r) {
     const KfProgram *program = kernel->program;
     r->expression = program->expression;
     r->shape = problem_space(kernel->arena, program->ir);
+    r->dtype = dtype_name(program->ir->outputs.data[0].type.dtype);
     r->inputs = program->ir->inputs.count; /* a kernel may read one twice, or not at all */
     r->outputs = program->ir->outputs.count;
     r->elements = 0; /* of the program's outputs alone */
@@ -254,8 +246,11 @@ static TuneOptions share_budget(const Partitions *partitions, const TuneOptions 
 static KfStatus tune_part(KfKernel *kernel, Part *part, const TuneOptions *options,
                           const Chain *eager) {
     Tuned *tuned = arena_new(kernel->arena, Tuned);
+    TuneOptions own = *options;
     Why why;
-    if (!tune(kernel->arena, &part->problem, options, tuned, &why))
+    own.only = part->only;
+    own.only_kernel = part->only_kernel;
+    if (!tune(kernel->arena, &part->problem, &own, tuned, &why))
         return session_say(kernel->program->session, KF_ENVIRONMENT, "%s", why.text);
     if (tuned->winner < 0) return no_winner(kernel->program, tuned);
     const Candidate *winner = &tuned->candidates.data[tuned->winner];
@@ -267,29 +262,32 @@ static KfStatus tune_part(KfKernel *kernel, Part *part, const TuneOptions *optio
 
 static KfStatus tune_partition(KfKernel *kernel, const Partition *partition,
                                const TuneOptions *options, const Chain *eager) {
-    for (uint32_t i = 0; i < partition_count(partition); i++) {
-        Part *part = partition->parts[i];
-        KfStatus status = part->run ? KF_OK : tune_part(kernel, part, options, eager);
-        bool last = i + 1 == partition_count(partition);
-        if (status != KF_OK && !(status == KF_INTERRUPTED && last)) return status;
-        if (status == KF_INTERRUPTED) return status;
-    }
-    return KF_OK;
+    KfStatus status = KF_OK;
+    for (uint32_t i = 0; i < partition_count(partition) && status == KF_OK; i++)
+        if (!partition->parts[i]->run)
+            status = tune_part(kernel, partition->parts[i], options, eager);
+    return status;
 }
 
 /* Those of which every part has a right kernel; the first's complaint where there are none. */
 static KfStatus tune_all(KfKernel *kernel, const Partitions *partitions, const TuneOptions *options,
                          const Chain *eager, bool *tuned) {
+    KfSession *session = kernel->program->session;
     TuneOptions shared = share_budget(partitions, options);
     KfStatus first = KF_OK;
     bool any = false;
     for (uint32_t p = 0; p < partitions->list.count; p++) {
+        size_t said = session->message.length;
         KfStatus status = tune_partition(kernel, &partitions->list.data[p], &shared, eager);
         if (p == 0) first = status;
         tuned[p] = status == KF_OK || (status == KF_INTERRUPTED && partitions->list.count == 1);
         any |= tuned[p];
         if (status == KF_ENVIRONMENT || status == KF_INTERRUPTED)
             return any && status == KF_INTERRUPTED ? KF_INTERRUPTED : status;
+        if (status == KF_OK || !any) continue;
+        session_unsay(session, said);
+        session_say(session, KF_OK, "'%s' does not race: not every kernel of it is right",
+                    partitions->list.data[p].chain->name);
     }
     return any ? KF_OK : first;
 }
@@ -410,7 +408,7 @@ KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *whole, const Partiti
     report->took = tuning_clock() - began;
     report->date = (int64_t)time(NULL);
     store_fields(kernel, report);
-    if (status == KF_OK && !options->only && options->search)
+    if (status == KF_OK && !first->parts[0]->only && options->search)
         keep_answer(kernel->arena, partitions, report, kernel->program->session->store);
     return status;
 }
@@ -418,7 +416,6 @@ KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *whole, const Partiti
 KfStatus tuning_nothing(KfKernel *kernel, const DeviceIdentity *identity, double began) {
     Report *report = &kernel->report;
     program_fields(kernel, report);
-    report->dtype = dtype_name(kernel->program->ir->outputs.data[0].type.dtype);
     report->device = identity->title;
     report->software = identity->software;
     report->mode = "nothing to time";

@@ -35,3 +35,21 @@ expect_json cached true
 expect_json kernels 2
 tuned "$program" $shapes --param a=3 --json
 expect_json compiled 0
+
+# A point for each kernel, as the report names the winner, chooses the way with as many; no other number does.
+winner='BLOCK=4096 UNROLL=1 | matmul:MR=6,NV=2'
+tuned 'relu(x) @ w' $shapes --point "$winner"
+expect_out 'winner     BLOCK=4096 UNROLL=1 '
+expect_out '| matmul:MR=6 NV=2 '
+refused 2 "the program is 2 kernels, and there is 1 point: give 'A | B'" 'relu(x) @ w' $shapes --point BLOCK=4096 --device cpu
+refused 2 "no knob is called 'VEC'" 'relu(x) @ w' $shapes --point 'BLOCK=4096 | matmul:VEC=4' --device cpu
+refused 2 'and there is 1 point' dump --c 'relu(x) @ w' $shapes --point BLOCK=4096
+run "$KFUSE" dump --c 'relu(x) @ w' $shapes --point "$winner"
+expect_out '#define __MR__ 6'
+
+# What the report calls the program's type is its outputs', whatever lies between.
+tuned 'i8(softmax(x @ w) * 100)' $shapes --json
+expect_json dtype '"i8"'
+
+run "$KFUSE" dump --groups 'x + 1' --shape 0 --device cpu
+expect_out 'no kernel: no output has elements'
