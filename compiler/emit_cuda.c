@@ -430,7 +430,7 @@ static void print_entry(const Emitter *e) {
                 "\nextern \"C\" __global__ void __launch_bounds__(__BLOCK__)\nKF_ENTRY(%s)(",
                 e->plan->name);
     print_parameters(e, "long long");
-    text_add(e->out, ") {\n    KF_ENTRY(k_all)(");
+    text_add(e->out, ") {\n    k_begin<__NEXT__>();\n    KF_ENTRY(k_all)(");
     print_arguments(e);
     text_add(e->out, ");\n}\n");
 }
@@ -443,6 +443,7 @@ static void print_twin(const Emitter *e) {
     print_parameters(e, "long long");
     text_printf(e->out,
                 ") {\n"
+                "    k_begin<false>();\n"
                 "    const k_index n = %s, block = (k_index)blockIdx.y * gridDim.x + blockIdx.x;\n"
                 "    const k_index threads = blockDim.x * blockDim.y;\n"
                 "    k_index i = block * threads + threadIdx.y * blockDim.x + threadIdx.x;\n"
@@ -471,7 +472,7 @@ static void print_code(const Emitter *e) {
 }
 
 const Template *emit_cuda(Arena *arena, const Plan *plan) {
-    KnobText knobs[5];
+    KnobText knobs[CUDA_KNOBS];
     Text text = {0}, code = {0};
     uint32_t count = cuda_knobs(plan, knobs);
     Emitter e = {.plan = plan, .out = &code, .scratch = arena_open()};

@@ -89,7 +89,7 @@ static void print_begin(const RowsEmitter *e, const char *suffix, const char *bl
                 "KF_ENTRY(%s%s)(",
                 blocks, e->plan->name, suffix);
     cuda_parameters(e->out, e->plan, &e->parameters, "long long");
-    text_add(e->out, ") {\n");
+    text_add(e->out, ") {\n    k_begin<false>();\n");
 }
 
 /* Columns are read ahead for all rows that a thread goes through: odd rows begin elsewhere in a

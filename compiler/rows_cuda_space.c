@@ -220,7 +220,7 @@ void rows_cuda_rules(Text *out, const RowsCuda *facts, const RowsCuda *online) {
         text_add(out, "min(ceildiv(kf_rows, __RPB__), __GRID__ ? sms * __GRID__ : 2147483647)");
     else
         text_add(out, "ceildiv(kf_rows, __RPB__)");
-    text_add(out, " * __CLUSTER__  block = __TPR__ * __RPB__  cluster = __CLUSTER__");
+    text_add(out, " * __CLUSTER__  block = __TPR__ * __RPB__  cluster = __CLUSTER__  dependent = 1");
     if (facts->keeps)
         text_printf(out, "  shared = __KEEP__ == 1 ? min(%d, %s) : 0", SHARED_BYTES,
                     shared_of(facts, bytes, scratch));

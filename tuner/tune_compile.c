@@ -138,7 +138,7 @@ static bool same_launch(const Run *a, const Run *b) {
         const Launch *x = &a->launches.data[i], *y = &b->launches.data[i];
         if (memcmp(x->grid, y->grid, sizeof x->grid) ||
             memcmp(x->block, y->block, sizeof x->block) || x->shared != y->shared ||
-            x->cluster != y->cluster)
+            x->cluster != y->cluster || x->dependent != y->dependent)
             return false;
     }
     return true;

@@ -259,6 +259,16 @@ K_INLINE k_index k_divide(k_index i, k_index extent, long long reciprocal) {
 #endif
 }
 
+//@ k_begin
+// First in every kernel of a dependent launch, which may begin before the kernels ahead of it in the stream have ended:
+// here it waits for them and for what they wrote. NEXT: the kernel behind it may begin likewise where there is room.
+template <bool NEXT> K_INLINE void k_begin() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    if (NEXT) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 //@ k_pack
 // N elements that travel together, in 16-byte pieces where there are as many.
 template <typename T, int N> struct k_pack {

@@ -30,7 +30,7 @@
 //! prefer   __TPR__ * __CLUSTER__ * __VEC__ * 96 >= cols && (__KEEP__ == 0 || __TPR__ >= 128)
 //! prefer   __EARLY__ ? __KEEP__ == 0 && __VEC__ * __ITEMS__ <= 32 : __GRID__ == 0
 //! prefer   __GRID__ == 0 || (__PEEL__ == 0 && rows >= 2 * sms * __GRID__ * __RPB__)
-//! launch   grid = min(ceildiv(rows, __RPB__), __GRID__ ? sms * __GRID__ : 2147483647) * __CLUSTER__  block = __TPR__ * __RPB__  cluster = __CLUSTER__  shared = __KEEP__ == 1 ? min(229376, ceildiv(cols + (cols % __VEC__ ? __VEC__ - 1 : 0), __VEC__ * __TPR__ * __CLUSTER__) * __TPR__ * __RPB__ * __VEC__ * bytes_x) : 0  twin = rmsnorm_any
+//! launch   grid = min(ceildiv(rows, __RPB__), __GRID__ ? sms * __GRID__ : 2147483647) * __CLUSTER__  block = __TPR__ * __RPB__  cluster = __CLUSTER__  shared = __KEEP__ == 1 ? min(229376, ceildiv(cols + (cols % __VEC__ ? __VEC__ - 1 : 0), __VEC__ * __TPR__ * __CLUSTER__) * __TPR__ * __RPB__ * __VEC__ * bytes_x) : 0  dependent = 1  twin = rmsnorm_any
 
 // TPR threads in each of CLUSTER blocks share a row; a block has RPB rows.
 
@@ -102,6 +102,7 @@ enum { AHEAD = __KEEP__ == 0 && __EARLY__ && !(__PEEL__ && __GRID__) };
 extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)
     KF_ENTRY(rmsnorm)(const T_x *__restrict__ x, const T_g *__restrict__ g, T_y *__restrict__ y,
                       const long long rows, const long long cols, const float eps) {
+    k_begin<false>();
     typedef k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int> Row;
     long long top = (long long)(blockIdx.x / __CLUSTER__) * __RPB__;
     const long long first = top + threadIdx.x / __TPR__;
@@ -121,6 +122,7 @@ extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)
 extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)
     KF_ENTRY(rmsnorm_any)(const T_x *__restrict__ x, const T_g *__restrict__ g, T_y *__restrict__ y,
                       const long long rows, const long long cols, const float eps) {
+    k_begin<false>();
     typedef k_row<1, true, __TPR__, __RPB__, 1, long long> Row;
     long long top = (long long)blockIdx.x * __RPB__;
     for (; top < rows; top += (long long)gridDim.x * __RPB__) {

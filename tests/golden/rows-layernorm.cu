@@ -200,6 +200,7 @@ KF_ENTRY(kf_layernorm)(const unsigned short *__restrict__ in_x,
         const unsigned short *__restrict__ in_g, const unsigned short *__restrict__ in_b,
         unsigned short *__restrict__ out_out, const long long kf_rows, const long long kf_cols,
         const long long kf_cols_div, const float s_eps) {
+    k_begin<false>();
     typedef k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int> Row;
     k_index top = (k_index)(blockIdx.x / __CLUSTER__) * __RPB__;
     if (__CLUSTER__ > 1) k_cluster_arrive();
@@ -223,6 +224,7 @@ KF_ENTRY(kf_layernorm_any)(const unsigned short *__restrict__ in_x,
         const unsigned short *__restrict__ in_g, const unsigned short *__restrict__ in_b,
         unsigned short *__restrict__ out_out, const long long kf_rows, const long long kf_cols,
         const long long kf_cols_div, const float s_eps) {
+    k_begin<false>();
     enum { TPR = __TPR__ < 32 ? 32 : __TPR__, RPB = __TPR__ * __RPB__ / TPR };
     typedef k_row<1, true, TPR, RPB, 1, long long> Row;
     k_index top = (k_index)blockIdx.x * RPB;

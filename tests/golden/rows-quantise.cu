@@ -103,6 +103,7 @@ KF_ENTRY(kf_abs_max_div_div_i8)(const float *__restrict__ in_x, signed char *__r
         float *__restrict__ out_s, const long long kf_rows, const long long kf_cols,
         const long long kf_cols_div, const long long kf_in_x_s0, const long long kf_in_x_s1,
         const long long kf_out_s_s0) {
+    k_begin<false>();
     typedef k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int> Row;
     k_index top = (k_index)(blockIdx.x / __CLUSTER__) * __RPB__;
     if (__CLUSTER__ > 1) k_cluster_arrive();
@@ -119,6 +120,7 @@ KF_ENTRY(kf_abs_max_div_div_i8_any)(const float *__restrict__ in_x,
         signed char *__restrict__ out_q, float *__restrict__ out_s, const long long kf_rows,
         const long long kf_cols, const long long kf_cols_div, const long long kf_in_x_s0,
         const long long kf_in_x_s1, const long long kf_out_s_s0) {
+    k_begin<false>();
     enum { TPR = __TPR__ < 32 ? 32 : __TPR__, RPB = __TPR__ * __RPB__ / TPR };
     typedef k_row<1, true, TPR, RPB, 1, long long> Row;
     k_index top = (k_index)blockIdx.x * RPB;

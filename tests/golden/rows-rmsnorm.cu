@@ -115,6 +115,7 @@ KF_ENTRY(kf_add_rmsnorm)(const unsigned short *__restrict__ in_x,
         const unsigned short *__restrict__ in_res, const unsigned short *__restrict__ in_g,
         unsigned short *__restrict__ out_y, unsigned short *__restrict__ out_h,
         const long long kf_rows, const long long kf_cols, const long long kf_cols_div) {
+    k_begin<false>();
     typedef k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int> Row;
     k_index top = (k_index)(blockIdx.x / __CLUSTER__) * __RPB__;
     if (__CLUSTER__ > 1) k_cluster_arrive();
@@ -137,6 +138,7 @@ KF_ENTRY(kf_add_rmsnorm_any)(const unsigned short *__restrict__ in_x,
         const unsigned short *__restrict__ in_res, const unsigned short *__restrict__ in_g,
         unsigned short *__restrict__ out_y, unsigned short *__restrict__ out_h,
         const long long kf_rows, const long long kf_cols, const long long kf_cols_div) {
+    k_begin<false>();
     enum { TPR = __TPR__ < 32 ? 32 : __TPR__, RPB = __TPR__ * __RPB__ / TPR };
     typedef k_row<1, true, TPR, RPB, 1, long long> Row;
     k_index top = (k_index)blockIdx.x * RPB;

@@ -175,6 +175,7 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at,
 extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)
 KF_ENTRY(kf_softmax)(const float *__restrict__ in_x, float *__restrict__ out_out,
         const long long kf_rows, const long long kf_cols, const long long kf_cols_div) {
+    k_begin<false>();
     typedef k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int> Row;
     k_index top = (k_index)(blockIdx.x / __CLUSTER__) * __RPB__;
     if (__CLUSTER__ > 1) k_cluster_arrive();
@@ -188,6 +189,7 @@ KF_ENTRY(kf_softmax)(const float *__restrict__ in_x, float *__restrict__ out_out
 extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)
 KF_ENTRY(kf_softmax_any)(const float *__restrict__ in_x, float *__restrict__ out_out,
         const long long kf_rows, const long long kf_cols, const long long kf_cols_div) {
+    k_begin<false>();
     enum { TPR = __TPR__ < 32 ? 32 : __TPR__, RPB = __TPR__ * __RPB__ / TPR };
     typedef k_row<1, true, TPR, RPB, 1, long long> Row;
     k_index top = (k_index)blockIdx.x * RPB;

@@ -88,7 +88,13 @@ static DeviceState *open_device(int index, bool current, Why *why) {
         free(state);
         return NULL;
     }
-    if (current ? use_current(state, why) : use_own(state, index, why)) return state;
+    if (current ? use_current(state, why) : use_own(state, index, why)) {
+        int major = 0;
+        state->cuda.DeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                                       state->device);
+        state->dependent = major >= 9;
+        return state;
+    }
     close_device(state);
     return NULL;
 }
