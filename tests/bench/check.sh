@@ -3,9 +3,9 @@ command -v python3 >/dev/null || skip "no python3"
 bench() { run python3 "$SOURCE/tests/bench/bench.py" --check --types f32 --effort quick --trials 2 --budget 1 "$@"; }
 bench --groups rows,matmul,elementwise --out rows.json
 expect_status 0
-for op in softmax layernorm rmsnorm matmul gelu bias_gelu; do expect_out "$op "; done
+for op in softmax layernorm rmsnorm matmul relu_add bias_gelu bias_gelu_add gelu silu_mul tanh_chain; do expect_out "$op "; done
 for group in rows matmul elementwise; do expect_out "$group: best/kfuse"; done
-[ "$(grep -c best_ratio rows.json)" = 6 ] || fail "not a row a cell in rows.json"
+[ "$(grep -c best_ratio rows.json)" = 10 ] || fail "not a row a cell in rows.json"
 
 bench --groups programs --out programs.json
 expect_status 0
