@@ -215,9 +215,7 @@ static void print_begin(const Emitter *e, const Access *access, const char *row,
 
 static void print_vector_load(const Emitter *e, const Access *access, const char *row,
                               const char *column, int indent) {
-    bool once = access->class == ACCESS_DENSE;
-    text_printf(e->out, "%*s%s_v[u] = %s<__VEC__>(", indent, "", access->name,
-                once ? "k_load_once" : "k_load");
+    text_printf(e->out, "%*s%s_v[u] = k_load<__VEC__>(", indent, "", access->name);
     print_begin(e, access, row, column);
     text_add(e->out, ");\n");
 }

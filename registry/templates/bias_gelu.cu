@@ -75,7 +75,7 @@ K_INLINE void down(const T_x *x, const T_b *b, T_y *y, long long rows, long long
 #pragma unroll
     for (int u = 0; u < __UNROLL__; u++)
         if (top + u * blockDim.y < rows)
-            in[u] = k_load_once<__VEC__>(x + (top + u * blockDim.y) * cols + column);
+            in[u] = k_load<__VEC__>(x + (top + u * blockDim.y) * cols + column);
     const k_pack<T_b, __VEC__> bias = k_load<__VEC__>(b + column);
 #pragma unroll
     for (int u = 0; u < __UNROLL__; u++)
@@ -90,7 +90,7 @@ K_INLINE void along(const T_x *x, const T_b *b, T_y *y, long long rows, unsigned
 #pragma unroll
     for (int u = 0; u < __UNROLL__; u++)
         if (first + u * __BLOCK__ < vectors)
-            in[u] = k_load_once<__VEC__>(x + (first + u * __BLOCK__) * __VEC__);
+            in[u] = k_load<__VEC__>(x + (first + u * __BLOCK__) * __VEC__);
     const long long i = first * __VEC__;
     unsigned int column = i >> 32 ? (unsigned int)(i % cols) : (unsigned int)i % cols;
     k_pack<T_b, __VEC__> bias[__UNROLL__];

@@ -47,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(__BLOCK__)
 #pragma unroll
     for (int u = 0; u < __UNROLL__; u++)
         if (first + u * __BLOCK__ < vectors)
-            in[u] = k_load_once<__VEC__>(x + (first + u * __BLOCK__) * __VEC__);
+            in[u] = k_load<__VEC__>(x + (first + u * __BLOCK__) * __VEC__);
 #pragma unroll
     for (int u = 0; u < __UNROLL__; u++) {
         if (first + u * __BLOCK__ >= vectors) break;

@@ -166,7 +166,7 @@ template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I> struc
     __device__ __forceinline__ k_pack<T, VEC> load(const T *from, I v, T other) const {
         k_pack<T, VEC> pack;
         from += first + v * VEC;
-        if (full(v)) return ONCE ? k_load_once<VEC>(from) : k_load<VEC>(from);
+        if (full(v)) return k_load<VEC>(from);
 #pragma unroll
         for (int j = 0; j < VEC; j++) pack.at[j] = !WHOLE && holds(v, j) ? from[j] : other;
         return pack;
@@ -176,7 +176,7 @@ template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I> struc
     __device__ __forceinline__ k_pack<T, VEC> load_row(const T *from, I v, T other = T(0)) const {
         k_pack<T, VEC> pack;
         from += v * VEC - lead;
-        if (WHOLE && has(v)) return ONCE ? k_load_once<VEC>(from) : k_load<VEC>(from);
+        if (WHOLE && has(v)) return k_load<VEC>(from);
 #pragma unroll
         for (int j = 0; j < VEC; j++) pack.at[j] = !WHOLE && holds(v, j) ? from[j] : other;
         return pack;
@@ -511,7 +511,7 @@ template <int N> K_INLINE k_index k_place(k_index v, k_index lead, k_index gap) 
 //@ k_load_some
 // The first `count` of N elements, all of them at once if WIDE.
 template <bool WIDE, int N, typename T, typename I> K_INLINE k_pack<T, N> k_load_some(const T *from, I count) {
-    if constexpr (WIDE) return k_load_once<N>(from);
+    if constexpr (WIDE) return k_load<N>(from);
     k_pack<T, N> pack;
 #pragma unroll
     for (int j = 0; j < N; j++) pack.at[j] = j < count ? from[j] : T(0);

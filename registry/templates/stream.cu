@@ -34,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(__BLOCK__) KF_ENTRY(kf_stream)(KF_P
 #pragma unroll
         for (int r = 0; r < KF_READS; r++) {
             if (i >= bytes[r] / 16) continue;
-            const uint4 y = __ldcs(in[r] + i);
+            const uint4 y = in[r][i];
             x[u] = make_uint4(x[u].x ^ y.x, x[u].y ^ y.y, x[u].z ^ y.z, x[u].w ^ y.w);
         }
     }
@@ -43,6 +43,6 @@ extern "C" __global__ void __launch_bounds__(__BLOCK__) KF_ENTRY(kf_stream)(KF_P
         const long long i = first + u * __BLOCK__;
 #pragma unroll
         for (int w = 0; w < KF_WRITES; w++)
-            if (i < bytes[KF_READS + w] / 16) __stcs(out[w] + i, x[u]);
+            if (i < bytes[KF_READS + w] / 16) out[w][i] = x[u];
     }
 }

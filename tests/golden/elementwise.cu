@@ -39,7 +39,7 @@ K_INLINE void KF_ENTRY(k_all)(const float *__restrict__ in_x, const float *__res
                 const k_index row = top + u * blockDim.y;
                 if (row >= kf_rows) continue;
                 const k_index i0 = row;
-                in_x_v[u] = k_load_once<__VEC__>(in_x + row * kf_cols + column);
+                in_x_v[u] = k_load<__VEC__>(in_x + row * kf_cols + column);
                 in_s_v[u] = in_s[i0 * kf_in_s_s0];
             }
 #pragma unroll
@@ -71,7 +71,7 @@ K_INLINE void KF_ENTRY(k_all)(const float *__restrict__ in_x, const float *__res
         for (int u = 0; u < __UNROLL__; u++) {
             const k_index i = (first + u * __BLOCK__) * __VEC__;
             if (first + u * __BLOCK__ >= vectors) continue;
-            in_x_v[u] = k_load_once<__VEC__>(in_x + i);
+            in_x_v[u] = k_load<__VEC__>(in_x + i);
             k_index row = k_divide(i, kf_cols, kf_cols_div), i1 = i - row * kf_cols;
             k_index i0 = row;
             if (__VEC__ == 1 || i1 + __VEC__ <= kf_cols) {
