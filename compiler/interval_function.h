@@ -4,10 +4,10 @@
 #ifndef KF_INTERVAL_FUNCTION_H
 #define KF_INTERVAL_FUNCTION_H
 
-/* `ulp` of a result of this size. What forms of many ulp give up is relative: of the least subnormal they
- * are off by 8 at most. */
+/* `ulp` of a result of this size. What forms of many ulp give up is relative: they are off by 2 of the least
+ * subnormal, where that is more. */
 KF_FN KfReal function_error(KfReal size, KfReal ulp) {
-    KfReal error = ulp * (size * (KfReal)KF_ULP_ONE), least = ulp < 8 ? ulp : 8;
+    KfReal error = ulp * (size * (KfReal)KF_ULP_ONE), least = ulp > 8 ? 2 : ulp;
     least = least * (KfReal)KF_ULP_LEAST;
     return (error < least ? least : error) + size * (KfReal)KF_REAL_ERROR;
 }

@@ -4,8 +4,8 @@
  * The contract: what a kernel rounds to 16 bits, an output or an explicit cast, was moved by at most 1/8 ulp of that
  * type before it is rounded, by all near forms together. It is tested at fixed probes (probes.h). Where it cannot hold,
  * the accurate form stays: on the way to a result of 32 bits, an integer, a comparison or another jump; to a sum or a
- * logarithm that passes 0; to a product. Independent terms that cancel are the exception: there the 1/8 ulp is that of
- * the larger term. */
+ * logarithm that passes 0; to a product. Terms of different inputs that cancel are the exception: there the 1/8 ulp
+ * is that of the larger term. */
 #ifndef KF_NEAR_H
 #define KF_NEAR_H
 

@@ -216,11 +216,12 @@ static bool find_terms(const Probes *p, const IrNode *node, uint32_t i, double *
     return true;
 }
 
+/* One term changes where the other does not. */
 static bool is_independent(const Probes *p, const IrNode *node) {
     uint32_t last = node->count - 1u;
     uint64_t a = p->depends[node->arg[0]], b = p->depends[node->arg[last]];
     if (last == 2) a |= p->depends[node->arg[1]];
-    return a && b && !(a & b);
+    return a && b && a != b;
 }
 
 static void mark(const Probes *p, Value value, uint32_t i) {

@@ -2,8 +2,8 @@
  * reduces takes a row together, whatever its axes are; all else is point by point, whatever its shape. One idea: the
  * oracle's own intervals, once with no errors at all and once with those of some near forms, differ by what these add.
  *
- * No probe, for what comes of it, is a point at which terms of different inputs cancel (then the ulp is the larger
- * term's, for digits are lost that the inputs do not have), or terms of a row to less than a quarter; or at which what
+ * No probe, for what comes of it, is a point at which terms cancel that are not of the same inputs (then the ulp is
+ * the larger term's, for digits are lost that the inputs do not have), or terms of a row to less than a quarter; or at which what
  * has near forms is subnormal in f32, or 0. */
 #ifndef KF_PROBES_H
 #define KF_PROBES_H
@@ -14,7 +14,7 @@ typedef struct Probes Probes;
 
 /* `ir` is simplified, computes in f32 and has no IR_CALL. */
 Probes *probes_open(Arena *arena, const Ir *ir);
-/* Whether `value` passes 0 between probes where its operands do not: a sum of opposed terms of one input, a logarithm.
+/* Whether `value` passes 0 between probes where its operands do not: a sum of opposed terms of the same inputs, a logarithm.
  * What errors its operands have are without bound beside it. */
 bool probes_cross(const Probes *probes, Value value);
 /* Whether all values that are rounded to 16 bits stay within 1/8 ulp (below the type's smallest normal number, 1/8 of
