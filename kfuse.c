@@ -213,7 +213,8 @@ const Chain *pipeline_eager(const KfProgram *program, Arena *arena, const char *
     if (!program->ast) return NULL;
     Chain *chain = eager(arena, program->ast, program->session->registry, &program->lower,
                          program->ir, &diags);
-    for (uint32_t i = 0; chain && program_takes_near(program, language) && i < chain->steps.count; i++)
+    for (uint32_t i = 0; chain && program_takes_near(program, language) && i < chain->steps.count;
+         i++)
         chain->steps.data[i].ir = near(arena, chain->steps.data[i].ir, NULL);
     return chain;
 }

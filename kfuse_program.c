@@ -274,7 +274,8 @@ static KfStatus dump_groups(KfProgram *program, Text *out) {
     if (status == KF_OK && partitions.list.count == 0)
         text_add(out, "no kernel: no output has elements\n");
     else if (status == KF_OK)
-        partitions_print(out, &partitions, program->ir, pipeline_eager(program, program->arena, device->language));
+        partitions_print(out, &partitions, program->ir,
+                         pipeline_eager(program, program->arena, device->language));
     return status;
 }
 

@@ -141,7 +141,8 @@ static void store_fields(KfKernel *kernel, Report *r) {
 /* Gives the kernel the Run of the partition's parts. */
 static void assemble(KfKernel *kernel, const Partition *partition) {
     kernel->partition = partition;
-    kernel->run = partition_run(kernel->arena, program_ir(kernel->program, kernel->device->language), partition);
+    kernel->run = partition_run(kernel->arena,
+                                program_ir(kernel->program, kernel->device->language), partition);
     kernel->binaries = partition_binaries(kernel->arena, partition);
     kernel->binary_count = partition_count(partition);
 }

@@ -18,7 +18,8 @@ typedef struct Block {
 
 /* One operation on blocks, by slots of a workspace. */
 typedef struct BlockStep {
-    uint16_t op;    /* as IrNode.op: IR_CAST, IR_CONVERT or a primitive, a near form as what it stands for */
+    uint16_t
+        op; /* as IrNode.op: IR_CAST, IR_CONVERT or a primitive, a near form as what it stands for */
     uint16_t count; /* operands */
     bool same;      /* both operands are one value */
     DType type;

@@ -7,8 +7,8 @@
 typedef struct Near {
     Arena *scratch;
     const Ir *ir;
-    bool *exact;     /* by value: no error may reach it */
-    Primitive *form; /* by value: what it is computed by, or 0 */
+    bool *exact;      /* by value: no error may reach it */
+    Primitive *form;  /* by value: what it is computed by, or 0 */
     Value *condition; /* by bool: the comparison that it is, but for NaN; or 0 */
     bool *smooth;     /* by comparison: where it flips, what it chooses does not jump */
     Probes *probes;
@@ -136,14 +136,14 @@ static void spread_exact(const Near *n, bool crossing) {
         const IrNode *node = node_of(n, v);
         bool crosses = crossing && probes_cross(n->probes, v);
         bool all = (n->exact[v] && !probes_is_rounding(n->ir, node)) || crosses;
-        for (uint32_t i = 0; i < node->count; i++)
-            n->exact[node->arg[i]] |= all || jumps(n, v, i);
+        for (uint32_t i = 0; i < node->count; i++) n->exact[node->arg[i]] |= all || jumps(n, v, i);
     }
 }
 
 static void find_exact(const Near *n) {
     for (uint32_t i = 0; i < n->ir->outputs.count; i++)
-        n->exact[n->ir->outputs.data[i].value] |= !probes_is_half(n->ir->outputs.data[i].type.dtype);
+        n->exact[n->ir->outputs.data[i].value] |=
+            !probes_is_half(n->ir->outputs.data[i].type.dtype);
     spread_exact(n, false);
 }
 
@@ -276,8 +276,9 @@ const Ir *near(Arena *arena, const Ir *ir, NearDone *done) {
 void near_print(Text *out, const NearDone *done) {
     uint32_t total = 0;
     for (uint32_t i = 0; i < PRIMITIVE_COUNT; i++) total += done->count[i];
-    if (total) text_printf(out, "%u primitive%s in near form%s: ", total, total > 1 ? "s" : "",
-                           total > 1 ? "s" : "");
+    if (total)
+        text_printf(out, "%u primitive%s in near form%s: ", total, total > 1 ? "s" : "",
+                    total > 1 ? "s" : "");
     const char *separator = "";
     for (uint32_t i = 0; i < PRIMITIVE_COUNT; i++) {
         if (done->count[i] == 0) continue;

@@ -17,14 +17,14 @@ struct Probes {
     const Ir *ir;
     const BlockKernel *kernel;
     Block *slots;
-    bool rows;            /* something reduces */
-    uint32_t leaves;      /* that have their numbers */
+    bool rows;       /* something reduces */
+    uint32_t leaves; /* that have their numbers */
     const double *weak[SETS];
-    uint8_t *ends;        /* by value: the types that it is rounded to, ENDS_… */
-    bool *needed;         /* by value: something that ends needs it */
-    uint64_t *depends;    /* by value: on which leaves, by their number modulo 64 */
-    uint8_t **apart;      /* by value: the points that are none; NULL: all are */
-    bool *moved;          /* by value: an error reaches it in this try */
+    uint8_t *ends;     /* by value: the types that it is rounded to, ENDS_… */
+    bool *needed;      /* by value: something that ends needs it */
+    uint64_t *depends; /* by value: on which leaves, by their number modulo 64 */
+    uint8_t **apart;   /* by value: the points that are none; NULL: all are */
+    bool *moved;       /* by value: an error reaches it in this try */
     uint8_t *ambiguous;
     void *sum, *before;
 };

@@ -68,9 +68,9 @@ static void forms_are_found(void **state) {
 static void accurate_forms_stay(void **state) {
     (void)state;
     static const Case cases[] = {
-        {"tanh(x) - x", "4:bf16", ""},               /* digits cancel near 0 */
-        {"1 - tanh(x) * tanh(x)", "4:bf16", ""},     /* and far from it */
-        {"tanh(x) - 0.5", "4:bf16", ""},             /* and at one number, which no probe is */
+        {"tanh(x) - x", "4:bf16", ""},           /* digits cancel near 0 */
+        {"1 - tanh(x) * tanh(x)", "4:bf16", ""}, /* and far from it */
+        {"tanh(x) - 0.5", "4:bf16", ""},         /* and at one number, which no probe is */
         {"tanh(x) - x / 2", "4:bf16", ""},
         {"logaddexp(x, y)", "4:f16", ""},
         {"log(2 * exp(x))", "4:f16", "1 primitive in near form: log"}, /* of 1 at one number */
@@ -149,8 +149,8 @@ static double largest_input(const Ir *ir, const void *const *inputs, int64_t at)
     for (uint32_t i = 0; i < ir->inputs.count; i++) {
         const Type *type = &ir->inputs.data[i].type;
         if (type_count(type) <= at) continue;
-        Scalar s = dtype_load(type->dtype,
-                              (const char *)inputs[i] + at * dtype_info(type->dtype)->bytes);
+        Scalar s =
+            dtype_load(type->dtype, (const char *)inputs[i] + at * dtype_info(type->dtype)->bytes);
         most = fmax(most, fabs(s.real));
     }
     return most;
@@ -164,12 +164,14 @@ typedef struct Comparison {
     const void *const *inputs;
 } Comparison;
 
-static void compare(const Comparison *pair, const Expected *plain, const Expected *moved, int64_t first) {
+static void compare(const Comparison *pair, const Expected *plain, const Expected *moved,
+                    int64_t first) {
     const float *lo = plain->lo, *hi = plain->hi, *low = moved->lo, *high = moved->hi;
     double limit = pair->type == DT_F16 ? 65504 : 0x1.fep127;
     for (int64_t i = 0; i < plain->count; i++) {
         double size = fabs(plain->value[i]);
-        if (plain->may_nan[i] || !(lo[i] <= hi[i]) || !(size < limit) || fabs((double)lo[i]) > limit)
+        if (plain->may_nan[i] || !(lo[i] <= hi[i]) || !(size < limit) ||
+            fabs((double)lo[i]) > limit)
             continue;
         /* what was subnormal on the way may be as large in the end as another input makes it */
         if (size < 0x1p-108 && pair->ir->inputs.count > 1) continue;
@@ -225,7 +227,8 @@ static void every_function_keeps_the_contract(void **state) {
             const char *text = arena_printf(arena, "%s%s", ops[i].name, lists[ops[i].arity]);
             const char *about =
                 arena_printf(arena, "%dx%d:%s", POINTS / ROW, ROW, dtype_name(type));
-            if (is_half(arena, text, about)) looked += look(text, about, type, cancels(ops[i].name));
+            if (is_half(arena, text, about))
+                looked += look(text, about, type, cancels(ops[i].name));
         }
     printf("%u functions, %u kernels with near forms\n", count, looked);
     assert_true(looked > 30);
