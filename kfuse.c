@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/near.h"
 #include "compiler/simplify.h"
 #include "compiler/splice.h"
 #include "compiler/verify.h"
@@ -80,9 +81,9 @@ static bool has_elements(const Ir *ir) {
 
 KfStatus pipeline_partitions(KfProgram *program, Arena *arena, const char *language,
                              Partitions *partitions) {
-    const Ir *ir = program->simplified;
     Uncovered uncovered = {0};
     if (program->template) return template_partitions(program, arena, language, partitions);
+    const Ir *ir = program_ir(program, language);
     if (!has_elements(ir)) return KF_OK;
     Chains chains = fuse(arena, library(program, language), ir, &uncovered);
     if (chains.list.count == 0) return refuse(program, language, &uncovered);
@@ -93,7 +94,7 @@ KfStatus pipeline_partitions(KfProgram *program, Arena *arena, const char *langu
 
 /* The program as the eager chain computes it, rounding after every operation, products among them;
  * NULL where that changes nothing, since no float is narrower than the compute type. */
-static const Ir *rounded_program(const KfProgram *program, Arena *arena) {
+static const Ir *rounded_program(const KfProgram *program, Arena *arena, const char *language) {
     const Ir *ir = program->simplified;
     LowerOptions options = program->lower;
     Diags diags = {.arena = arena};
@@ -103,8 +104,9 @@ static const Ir *rounded_program(const KfProgram *program, Arena *arena) {
             dtype_is_float(ir_node(ir, v)->type.dtype) && ir_node(ir, v)->type.dtype < ir->compute;
     options.round_each_op = true;
     if (!narrow || !program->ast) return NULL;
-    return simplify(arena, lower(arena, program->ast, program->session->registry, &options, &diags),
-                    true);
+    ir = simplify(arena, lower(arena, program->ast, program->session->registry, &options, &diags),
+                  true);
+    return program_takes_near(program, language) ? near(arena, ir, NULL) : ir;
 }
 
 /* A way that moves more than this many times the bytes of the first is tried only where the first
@@ -205,11 +207,16 @@ static bool add_companions(KfKernel *kernel, TuneProblem *whole, const Partition
     return only || problem_companions(kernel->arena, chain, kernels, whole, why);
 }
 
-const Chain *pipeline_eager(const KfProgram *program, Arena *arena) {
+/* Each operation by near forms where its own result, rounded as it is, leaves room. */
+const Chain *pipeline_eager(const KfProgram *program, Arena *arena, const char *language) {
     Diags diags = {.arena = arena};
     if (!program->ast) return NULL;
-    return eager(arena, program->ast, program->session->registry, &program->lower, program->ir,
-                 &diags);
+    Chain *chain = eager(arena, program->ast, program->session->registry, &program->lower,
+                         program->ir, &diags);
+    for (uint32_t i = 0; chain && program_takes_near(program, language) && i < chain->steps.count;
+         i++)
+        chain->steps.data[i].ir = near(arena, chain->steps.data[i].ir, NULL);
+    return chain;
 }
 
 KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *in) {
@@ -234,19 +241,19 @@ KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *in) {
         .device = kernel->device,
         .index = kernel->index,
         .identity = identity,
-        .ir = program->simplified,
-        .rounded = rounded_program(program, arena),
+        .ir = program_ir(program, kernel->device->language),
+        .rounded = rounded_program(program, arena, kernel->device->language),
         .store = session->store,
         .journal = session->journal,
         .given = program->given,
     };
-    choose_partitions(&partitions, program->simplified, in, identity);
+    choose_partitions(&partitions, whole.ir, in, identity);
     if ((status = build_problems(kernel, &whole, &partitions, in)) != KF_OK) return status;
     if (!tuning_options(program, in, &options)) return KF_USAGE;
     if (in->point && !partition_fix(session, arena, &partitions, in->point)) return KF_USAGE;
     if (!options.retune && tuning_answer(kernel, &partitions, &options, began)) return KF_OK;
     if (in->no_tune) partitions.list.count = 1; /* a race would be a search */
-    const Chain *chain = pipeline_eager(program, arena);
+    const Chain *chain = pipeline_eager(program, arena, kernel->device->language);
     if (!add_companions(kernel, &whole, &partitions, chain, &why))
         return session_say(session, KF_NO_KERNEL, "%s", why.text);
     return tuning_kernel(kernel, &whole, &partitions, &options, chain, began);

@@ -151,7 +151,9 @@ KfStatus kf_verify_bucket(KfKernel *kernel, const KfTuneOptions *options, KfBuck
     search.point = NULL;
     text_clear(&session->message);
     *count = 0;
-    if (!kernel->partition || !partition_is_whole(kernel->partition, kernel->program->simplified))
+    if (!kernel->partition ||
+        !partition_is_whole(kernel->partition,
+                            program_ir(kernel->program, kernel->device->language)))
         return session_say(
             session, KF_USAGE,
             "a bucket is of one kernel, and this program has another number of them");

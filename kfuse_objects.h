@@ -40,9 +40,12 @@ struct KfProgram {
     LowerOptions lower;
     const Ir *ir;         /* as lowered */
     const Ir *simplified; /* calls inlined; --math fast: by its rules */
+    const Ir *near;       /* the same for CUDA, in near forms; NULL: not asked for yet */
     const char *device, *math;
     bool fast;                   /* --math fast */
+    bool strict;                 /* --math strict */
     const char *math_done;       /* what that did, "" if nothing or another mode */
+    const char *near_done;       /* which forms `near` has, "" if none */
     const char *expression;      /* canonical, on one line */
     const Library *libraries[2]; /* of CUDA and C kernels, opened when first needed */
 };
@@ -105,8 +108,8 @@ KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *options);
 KfStatus pipeline_partitions(KfProgram *program, Arena *arena, const char *language,
                              Partitions *partitions);
 
-/* What the program is compared with; NULL: nothing. */
-const Chain *pipeline_eager(const KfProgram *program, Arena *arena);
+/* What the program is compared with, in a language; NULL: nothing. */
+const Chain *pipeline_eager(const KfProgram *program, Arena *arena, const char *language);
 
 /* kfuse_template.c: the one partition of a template's program. */
 KfStatus template_partitions(KfProgram *program, Arena *arena, const char *language,
@@ -120,6 +123,12 @@ KfStatus space_check_points(KfProgram *program, const Part *part);
 KfStatus program_new(KfSession *session, const KfProblem *problem, KfProgram **program);
 /* Sets `simplified` and, for --math fast, `math_done`. */
 void program_simplify(KfProgram *program);
+/* Whether kernels in a language compute by near forms where they may. */
+bool program_takes_near(const KfProgram *program, const char *language);
+/* What kernels in a language, "cuda" or "c", compute, and what judges them. */
+const Ir *program_ir(KfProgram *program, const char *language);
+/* math_done and, in that language, near_done. */
+const char *program_done(const KfProgram *program, Arena *arena, const char *language);
 Type program_type(const KfTensor *tensor, DType fallback);
 bool program_output_strides(KfSession *session, const KfProblem *problem, Ir *ir);
 const char *program_one_line(Arena *arena, const Ast *ast);

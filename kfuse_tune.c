@@ -126,7 +126,7 @@ static void program_fields(const KfKernel *kernel, Report *r) {
     for (uint32_t o = 0; o < program->ir->outputs.count; o++)
         r->elements += type_count(&program->ir->outputs.data[o].type);
     r->math = program->math;
-    r->math_done = program->math_done;
+    r->math_done = program_done(program, kernel->arena, kernel->device->language);
     r->use = use_text(kernel->arena, program);
     r->reference = program->reference ? program->reference : "";
 }
@@ -141,7 +141,8 @@ static void store_fields(KfKernel *kernel, Report *r) {
 /* Gives the kernel the Run of the partition's parts. */
 static void assemble(KfKernel *kernel, const Partition *partition) {
     kernel->partition = partition;
-    kernel->run = partition_run(kernel->arena, kernel->program->simplified, partition);
+    kernel->run = partition_run(kernel->arena,
+                                program_ir(kernel->program, kernel->device->language), partition);
     kernel->binaries = partition_binaries(kernel->arena, partition);
     kernel->binary_count = partition_count(partition);
 }

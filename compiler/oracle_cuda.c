@@ -193,8 +193,7 @@ static bool is_used(const Ir *ir, const char *path) {
     bool used = !functions && !sums;
     for (Value v = 1; v < ir->nodes.count && !used; v++) {
         const IrNode *node = ir_node(ir, v);
-        if (functions && ir_is_primitive(node))
-            used = primitive_info(ir_primitive(node))->class == CLASS_FUNCTION;
+        if (functions && ir_is_primitive(node)) used = primitive_errs(ir_primitive(node));
         if (sums) used = node->op >= IR_MATMUL && node->op <= IR_VAR;
     }
     return used;

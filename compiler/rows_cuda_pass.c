@@ -87,7 +87,7 @@ static uint16_t part_op(const RowsEmitter *e, const Part *part) {
 }
 
 static const char *rescale_of(const RowsEmitter *e, Value sum) {
-    bool two = ir_primitive(node_of(e, e->facts->rows->power[sum])) == P_EXP2;
+    bool two = ir_meaning(node_of(e, e->facts->rows->power[sum])) == P_EXP2;
     return two ? "k_rescale2" : "k_rescale";
 }
 

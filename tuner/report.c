@@ -76,6 +76,8 @@ static void line_math(Text *out, const Report *r) {
                     *r->math_done ? r->math_done : "nothing in this program to change");
     else if (strcmp(r->math, "strict") == 0)
         text_add(out, "math       strict: accurate forms, IEEE division and square root\n");
+    else if (*r->math_done)
+        text_printf(out, "math       %s: %s\n", r->math, r->math_done);
 }
 
 static void line_tried(Text *out, const Report *r) {

@@ -386,3 +386,144 @@ template <typename V> K_INLINE void k_cluster_store(V *at, V value, int block) {
                      : "memory");
 #endif
 }
+
+//@ k_ex2 k_lg2 k_rcp
+// By the multifunction unit: 2 ulp of powers, 2^-22 of logarithms between 1/2 and 2 and of the logarithm elsewhere, 1
+// ulp of reciprocals of normal numbers.
+K_INLINE float k_ex2(float x) {
+#ifdef __CUDA_ARCH__
+    float y;
+    asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#else
+    return exp2f(x);
+#endif
+}
+K_INLINE float k_lg2(float x) {
+#ifdef __CUDA_ARCH__
+    float y;
+    asm("lg2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#else
+    return log2f(x);
+#endif
+}
+K_INLINE float k_rcp(float x) {
+#ifdef __CUDA_ARCH__
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#else
+    return 1 / x;
+#endif
+}
+
+//@ k_near_exp2
+// Near forms, for results of 16 bits: registry/near.def has their errors.
+K_INLINE float k_near_exp2(float x) {
+    return k_ex2(x);
+}
+
+//@ k_near_exp
+K_INLINE float k_near_exp(float x) {
+    return k_ex2(x * 1.44269504f);
+}
+
+//@ k_near_expm1
+K_INLINE float k_near_expm1(float x) {
+    float p = fmaf(x, 8.33333333e-3f, 4.16666667e-2f);
+    p = fmaf(x, p, 1.66666667e-1f);
+    p = fmaf(x, fmaf(x, p, 0.5f), 1.0f);
+    return fabsf(x) < 0.25f ? x * p : k_near_exp(x) - 1.0f;
+}
+
+//@ k_near_log1p_small
+// log(1 + x) = 2 atanh(x / (2 + x)), |x| < 1/4.
+K_INLINE float k_near_log1p_small(float x) {
+    const float s = x * k_rcp(2.0f + x), z = s * s;
+    return s * fmaf(z, fmaf(z, fmaf(z, 0.285714286f, 0.4f), 0.666666667f), 2.0f);
+}
+
+//@ k_near_log
+K_INLINE float k_near_log(float x) {
+    return fabsf(x - 1.0f) < 0.25f ? k_near_log1p_small(x - 1.0f) : k_lg2(x) * 0.693147181f;
+}
+
+//@ k_near_log2
+K_INLINE float k_near_log2(float x) {
+    return fabsf(x - 1.0f) < 0.25f ? k_near_log1p_small(x - 1.0f) * 1.44269504f : k_lg2(x);
+}
+
+//@ k_near_log1p
+K_INLINE float k_near_log1p(float x) {
+    return fabsf(x) < 0.25f ? k_near_log1p_small(x) : k_lg2(1.0f + x) * 0.693147181f;
+}
+
+//@ k_near_tanh
+K_INLINE float k_near_tanh(float x) {
+    const float size = fabsf(x), z = x * x;
+    float p = fmaf(z, -5.39682540e-2f, 1.33333333e-1f);
+    p = fmaf(z, fmaf(z, p, -3.33333333e-1f), 1.0f);
+    const float y = fmaf(-2.0f, k_rcp(k_ex2(size * 2.88539008f) + 1.0f), 1.0f);
+    return size < 0.25f ? x * p : copysignf(y, x);
+}
+
+//@ k_near_tanh_bf16
+K_INLINE float k_near_tanh_bf16(float x) {
+#if defined(__CUDA_ARCH__)
+    float y;
+    asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#else
+    return tanhf(x);
+#endif
+}
+
+//@ k_near_erfc
+// As k_gelu's.
+K_INLINE float k_near_erfc(float x) {
+    const float half = fminf(fabsf(x), 30.0f) * 0.5f;
+    const float t = k_rcp(1.0f + half), w = half * t;
+    float p = fmaf(w, -0.20122479f, 0.86921942f);
+    p = fmaf(w, p, -1.28910410f);
+    p = fmaf(w, p, 0.69517732f);
+    p = fmaf(w, p, -0.22057226f);
+    p = fmaf(w, p, 0.34652683f);
+    p = fmaf(w, p, 0.22442623f);
+    p = fmaf(w, p, -0.43696308f);
+    p = fmaf(w, p, -1.81312978f);
+    const float tail = t * k_ex2(fmaf(x * x, -1.44269504f, w * p));
+    return x < 0 ? 2.0f - tail : tail;
+}
+
+//@ k_near_erf
+K_INLINE float k_near_erf(float x) {
+    const float z = x * x;
+    float p = fmaf(z, 5.22397762e-3f, -2.68661706e-2f);
+    p = fmaf(z, p, 1.12837917e-1f);
+    p = fmaf(z, p, -3.76126389e-1f);
+    p = fmaf(z, p, 1.12837917f);
+    return fabsf(x) < 0.5f ? x * p : copysignf(1.0f - k_near_erfc(fabsf(x)), x);
+}
+
+//@ k_near_div
+K_INLINE float k_near_div(float a, float b) {
+#ifdef __CUDA_ARCH__
+    float y;
+    asm("div.full.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+    return y;
+#else
+    return a / b;
+#endif
+}
+
+//@ k_near_sqrt
+K_INLINE float k_near_sqrt(float x) {
+#ifdef __CUDA_ARCH__
+    float y;
+    asm("sqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#else
+    return sqrtf(x);
+#endif
+}

@@ -105,8 +105,8 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, const AHEAD 
     const float t5 = online0.t5 * share;
     const float t7 = k_variance(online0.v7);
     const float t9 = t7 + s_eps;
-    const float t10 = sqrtf(t9);
-    const float t12 = 1.0f / t10;
+    const float t10 = k_near_sqrt(t9);
+    const float t12 = k_near_div(1.0f, t10);
 
     // pass 1
     kept.each([&](auto v, auto &x, int i) {
@@ -169,8 +169,8 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, const AHEAD 
     pass1 = row.reduce(pass1);
     const float t7 = k_variance(pass1.d7, pass1.q7, share);
     const float t9 = t7 + s_eps;
-    const float t10 = sqrtf(t9);
-    const float t12 = 1.0f / t10;
+    const float t10 = k_near_sqrt(t9);
+    const float t12 = k_near_div(1.0f, t10);
 
     // pass 2
     kept.each([&](auto v, auto &x, int i) {

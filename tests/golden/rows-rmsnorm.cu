@@ -88,8 +88,8 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, const AHEAD 
     pass0 = row.reduce(pass0);
     const float t6 = pass0.t6 * share;
     const float t8 = t6 + 1e-5f;
-    const float t9 = sqrtf(t8);
-    const float t11 = 1.0f / t9;
+    const float t9 = k_near_sqrt(t8);
+    const float t11 = k_near_div(1.0f, t9);
 
     // pass 1
     kept.each([&](auto v, auto &x, int i) {

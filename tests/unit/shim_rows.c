@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "compiler/near.h"
 #include "fused.h"
 #include "row_programs.h"
 #include "tests/shim/device_shim.h"
@@ -32,8 +33,9 @@ static void add_program(Arena *arena, Subjects *subjects, const char *const prog
                         DType dtype) {
     Program plain = program_make(arena, program[0], program[1]);
     Program p = program_make(arena, program[0], fused_inputs(arena, program[1], &plain, dtype));
-    Kernels kernels = kernels_find(arena, library_open(arena, "cuda", p.registry), p.ir);
-    subject_add(arena, subjects, arena_printf(arena, "%s %s", program[0], dtype_name(dtype)), p.ir,
+    const Ir *ir = near(arena, p.ir, NULL);
+    Kernels kernels = kernels_find(arena, library_open(arena, "cuda", p.registry), ir);
+    subject_add(arena, subjects, arena_printf(arena, "%s %s", program[0], dtype_name(dtype)), ir,
                 rows_kernel(&kernels), getenv("KF_CHECK_ALL") ? POINTS_ALL : POINTS, dtype);
 }
 
