@@ -21,6 +21,7 @@ struct KfSession {
     Store *store;
     Text message;
     volatile sig_atomic_t interrupt;
+    double opening; /* seconds that it took */
 };
 
 struct KfTemplate {
@@ -42,6 +43,7 @@ struct KfProgram {
     const Ir *simplified; /* calls inlined; --math fast: by its rules */
     const char *device, *math;
     bool fast;                   /* --math fast */
+    double parsing;              /* seconds that it took */
     const char *math_done;       /* what that did, "" if nothing or another mode */
     const char *expression;      /* canonical, on one line */
     const Library *libraries[2]; /* of CUDA and C kernels, opened when first needed */
@@ -58,7 +60,9 @@ struct KfKernel {
     uint32_t binary_count;
     Launcher *current, *own; /* in the caller's context, in ours */
     Report report;
-    Text text, json;
+    Workers workers; /* while it is tuned */
+    Phases phases;
+    Text text, json, times;
 };
 
 /* One kernel of the program: what it is chosen from and, once tuned, what was chosen. */
@@ -68,6 +72,8 @@ typedef struct Part {
     TuneProblem problem;
     const Point *only; /* of kernel only_kernel: nothing else is tried; NULL: all may be */
     uint32_t only_kernel;
+    Tuning *tuning; /* between its two halves */
+    Tuned *tuned;   /* NULL: not begun */
     const Run *run; /* NULL: not tuned, or none is right */
     Binary binary;
     Report report;
@@ -126,14 +132,19 @@ const char *program_one_line(Arena *arena, const Ast *ast);
 
 /* kfuse_tune.c: what stands around the stages of tuning. */
 double tuning_clock(void);
-/* What results depend on, without starting a driver where an earlier start is on record. */
-bool tuning_identify(KfSession *session, const Device *device, int index, Arena *arena,
-                     DeviceIdentity *identity, Why *why);
+/* What results depend on, from files or the record of an earlier start of the driver. */
+bool tuning_recall(KfSession *session, const Device *device, int index, Arena *arena,
+                   DeviceIdentity *identity);
+/* The same, with a start if need be: in this process, or (`bench`) in the measuring worker. */
+bool tuning_identify(KfSession *session, const Device *device, int index, Bench *bench,
+                     Arena *arena, DeviceIdentity *identity, Why *why);
 bool tuning_options(KfProgram *program, const KfTuneOptions *in, TuneOptions *out);
 KfStatus tuning_fits_memory(KfProgram *program, const DeviceIdentity *identity);
 /* Run and binaries from an earlier answer, without any driver. */
 bool tuning_answer(KfKernel *kernel, const Partitions *partitions, const TuneOptions *options,
                    double began);
+/* The kernel's workers, if they do not run yet. */
+bool tuning_workers(KfKernel *kernel, int jobs, Why *why);
 /* `whole` is the program itself, for judging several kernels together. */
 KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *whole, const Partitions *partitions,
                        const TuneOptions *options, const Chain *eager, double began);

@@ -7,6 +7,7 @@
 
 #include "tuner/device.h"
 #include "tuner/given.h"
+#include "tuner/phases.h"
 
 typedef struct BenchOptions {
     uint64_t seed;
@@ -39,11 +40,23 @@ typedef struct BenchJob {
 
 typedef struct Bench Bench;
 
-/* Spawns the worker, which opens the device and prepares data and oracle in the background. `ir` is
- * the simplified program, `rounded` the round-each-op one for judging the eager chain (NULL if the
- * same). */
-Bench *bench_open(const Device *device, int index, const DeviceIdentity *identity, const Ir *ir,
-                  const Ir *rounded, const BenchOptions *options, Why *why);
+/* Spawns the worker, which opens the device at once; nothing else is waited for but its greeting. */
+Bench *bench_open(const Device *device, int index, Why *why);
+/* What the device is, as the worker finds when its driver is up; the parent starts none. */
+bool bench_identify(Bench *bench, DeviceIdentity *identity, Why *why);
+/* A program: jobs are of it until the next one. `ir` is the simplified program, `rounded` the
+ * round-each-op one for judging the eager chain (NULL if the same). The worker prepares data and gate
+ * in the background. */
+bool bench_setup(Bench *bench, const DeviceIdentity *identity, const Ir *ir, const Ir *rounded,
+                 const BenchOptions *options, Why *why);
+/* The device's oracle (Device.oracle) of `ir`, then of `rounded`, compiled: without it the worker does
+ * not get ready. NULL with `why`: it could not be made, and no job will be taken. */
+enum { BENCH_TOOLS_MAX = 2 };
+void bench_tools(Bench *bench, const Binary *tools, uint32_t count, const Why *why);
+/* Becomes readable when the worker has something to say; -1: it is gone. */
+int bench_descriptor(const Bench *bench);
+/* Waits until data, gate and oracle are prepared. Whether they could be is told by the next job. */
+void bench_ready(Bench *bench);
 /* One job at a time. */
 bool bench_submit(Bench *bench, const BenchJob *job, Why *why);
 bool bench_busy(const Bench *bench);
@@ -61,10 +74,12 @@ typedef struct BenchReport {
     char conditions[128];
     bool self_test;
     char self_test_message[256];
-    double start_seconds, check_seconds, measure_seconds; /* of the worker so far */
     uint32_t mutants_refused;
+    Phases phases; /* the worker's, since the program was set up */
 } BenchReport;
 bool bench_report(Bench *bench, BenchReport *report, Why *why);
+/* Lets the worker end while the caller does other things before bench_close. */
+void bench_kill(Bench *bench);
 void bench_close(Bench *bench);
 
 /* In the worker's main: `kfuse-worker measure DEVICE INDEX`. Returns its exit status. */

@@ -16,24 +16,10 @@ static const int64_t chunk = (int64_t)1 << 26; /* elements a launch of kf_check 
  * along columns), and for the device to do in sampled rows, an element a thread. */
 static const int64_t trial_work = (int64_t)1 << 27, rows_work = (int64_t)1 << 35;
 
-/* --- making and calling the kernels */
+/* --- loading and calling the kernels */
 
-static bool compile(Rig *rig, const Ir *ir, Text *binary, Why *why) {
-    Text source = {0};
-    rig->device->oracle(&source, ir);
-    CompileUnit unit = {text_string(&source), "oracle", true};
-    Outcome outcome = rig->device->compile(&unit, &rig->setup.identity, binary, why);
-    text_free(&source);
-    return outcome == OUTCOME_OK;
-}
-
-static bool prepare(Rig *rig, Why *why) {
-    return compile(rig, rig->ir, &rig->tools, why) &&
-           (rig->rounded.ir == rig->ir || compile(rig, rig->rounded.ir, &rig->rounded_tools, why));
-}
-
-static Module *load(Rig *rig, const Text *binary, Why *why) {
-    return rig->device->load(rig->state, binary->data, binary->length, why);
+static Module *load(Rig *rig, const Binary *binary, Why *why) {
+    return rig->device->load(rig->state, binary->bytes, binary->size, why);
 }
 
 /* Device memory of the kernels' own: the tensors' addresses, a report, and a sample's indices and
@@ -57,8 +43,8 @@ static size_t pointer_count(const Rig *rig) {
 
 static bool open_hands(Rig *rig, Why *why) {
     size_t pointers = pointer_count(rig) * sizeof(Address);
-    rig->plain.module = load(rig, &rig->tools, why);
-    if (rig->rounded.ir != rig->ir) rig->rounded.module = load(rig, &rig->rounded_tools, why);
+    rig->plain.module = load(rig, &rig->tools[0], why);
+    if (rig->rounded.ir != rig->ir) rig->rounded.module = load(rig, &rig->tools[1], why);
     return rig->plain.module && (rig->rounded.ir == rig->ir || rig->rounded.module) &&
            rig->device->allocate(rig->state, pointers, &rig->pointers, why) &&
            rig->device->allocate(rig->state, sizeof(Scratch), &rig->scratch, why);
@@ -357,7 +343,6 @@ static bool times(Rig *rig, const Matrix *matrix, const int64_t *vector, int64_t
 }
 
 const Hands hands_device = {
-    .prepare = prepare,
     .open = open_hands,
     .close = close_hands,
     .fill = fill,

@@ -73,7 +73,7 @@ static void choose_repeats(Series *series, double seconds) {
  * clocks. */
 static bool is_warm(const Series *series, double before, double seconds, double warmed) {
     bool short_calls = series->repeats == 1 && seconds < sample_seconds;
-    if (!series->rig->warm && warmed < clocks_seconds) return false;
+    if (!series->rig->opening->warm && warmed < clocks_seconds) return false;
     return !short_calls && fabs(seconds - before) <= agree * seconds;
 }
 
@@ -91,9 +91,9 @@ static Outcome warm_up(Series *series, double budget, double give_up_over, doubl
         if (give_up_over > 0 && *seconds > give_up_over) break;
         if (is_warm(series, before, *seconds, warmed)) break;
         choose_repeats(series, *seconds);
-        if (series->rig->warm && warmed > budget / 5) break;
+        if (series->rig->opening->warm && warmed > budget / 5) break;
     }
-    series->rig->warm = true;
+    series->rig->opening->warm = true;
     return outcome;
 }
 
@@ -138,23 +138,29 @@ static Outcome sample(Series *series, double budget, double begin, Why *why) {
 }
 
 static Outcome time_locked(Series *series, const BenchJob *job, Result *result, Why *why) {
-    double begin = wire_now(), seconds = 0;
+    double begin = wire_now(), mark = begin, seconds = 0;
     Outcome outcome = warm_up(series, job->budget, job->give_up_over, &seconds, why);
+    rig_charge(series->rig, PHASE_WARM, &mark);
     if (outcome != OUTCOME_OK) return outcome;
     if (job->give_up_over > 0 && seconds > job->give_up_over)
         series->samples[series->count++] = seconds;
     else
         outcome = sample(series, job->budget, begin, why);
+    rig_charge(series->rig, PHASE_TIMING, &mark);
     if (outcome == OUTCOME_OK) conclude(series, result);
     return outcome;
 }
 
 Outcome time_run(Rig *rig, Mounted *mounted, const BenchJob *job, Result *result, Why *why) {
     Series series = {.rig = rig, .mounted = mounted};
+    double mark = wire_now();
     if (!mount_sets(rig, mounted, why)) return OUTCOME_CRASH;
+    rig_charge(rig, PHASE_SETS, &mark);
     int lock = take_lock(rig);
     Outcome outcome = time_locked(&series, job, result, why);
+    mark = wire_now();
     rig->device->conditions(rig->state, rig->report.conditions, sizeof rig->report.conditions);
+    rig_charge(rig, PHASE_CONDITIONS, &mark);
     bench_unlock(lock);
     return outcome;
 }
@@ -199,6 +205,7 @@ static Outcome rank_all(Rig *rig, Series *series, uint32_t count, double budget,
 Outcome time_rank(Rig *rig, Mounted *mounted, uint32_t count, double budget, Result *results,
                   Why *why) {
     Series *series = calloc(count + 1, sizeof *series);
+    double mark = wire_now();
     Outcome outcome = series ? OUTCOME_OK : OUTCOME_CRASH;
     for (uint32_t i = 0; i < count && outcome == OUTCOME_OK; i++) {
         series[i] = (Series){.rig = rig, .mounted = &mounted[i]};
@@ -206,6 +213,7 @@ Outcome time_rank(Rig *rig, Mounted *mounted, uint32_t count, double budget, Res
     }
     if (outcome == OUTCOME_OK) outcome = rank_all(rig, series, count, budget, why);
     for (uint32_t i = 0; i < count && outcome == OUTCOME_OK; i++) conclude(&series[i], &results[i]);
+    rig_charge(rig, PHASE_ROUNDS, &mark);
     free(series);
     return outcome;
 }

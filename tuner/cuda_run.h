@@ -27,6 +27,7 @@ enum { TIMED_GRAPHS = 64 };
 struct DeviceState {
     Cuda cuda;
     CUdevice device;
+    CUcontext context; /* NULL: the caller's */
     bool own; /* context, stream and events are ours */
     CUstream stream;
     CUevent begin, end;

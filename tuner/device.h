@@ -60,6 +60,9 @@ typedef struct Device {
 
     /* Running. `current`: use the caller's current context and stream (library), else own ones. */
     DeviceState *(*open)(int index, bool current, Why *why);
+    /* Makes a state that another thread opened the calling thread's own. NULL: only who opens it may
+     * use it. */
+    bool (*enter)(DeviceState *state, Why *why);
     void (*close)(DeviceState *state);
     bool (*allocate)(DeviceState *state, size_t bytes, Address *address, Why *why);
     void (*release)(DeviceState *state, Address address);
