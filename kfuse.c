@@ -224,8 +224,8 @@ static KfStatus start(KfKernel *kernel, const KfTuneOptions *in, DeviceIdentity 
     if (!device_select(kernel->program->device, &kernel->device, &kernel->index, &why))
         return session_say(session, KF_ENVIRONMENT, "%s", why.text);
     *known = tuning_recall(session, kernel->device, kernel->index, kernel->arena, identity);
-    bool good = *known || (tuning_workers(kernel, in->jobs, &why) &&
-                           workers_warm(&kernel->workers, &why));
+    bool good =
+        *known || (tuning_workers(kernel, in->jobs, &why) && workers_warm(&kernel->workers, &why));
     phases_enter(&kernel->phases, PHASE_PLAN);
     return good ? KF_OK : session_say(session, KF_ENVIRONMENT, "%s", why.text);
 }

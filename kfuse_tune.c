@@ -50,8 +50,8 @@ bool tuning_identify(KfSession *session, const Device *device, int index, Bench 
 }
 
 bool tuning_workers(KfKernel *kernel, int jobs, Why *why) {
-    return kernel->workers.arena ||
-           workers_open(&kernel->workers, kernel->device, kernel->index, jobs, &kernel->phases, why);
+    return kernel->workers.arena || workers_open(&kernel->workers, kernel->device, kernel->index,
+                                                 jobs, &kernel->phases, why);
 }
 
 static void report_progress(void *context, uint32_t finished, uint32_t total, double best,
@@ -267,8 +267,7 @@ static void begin_part(KfKernel *kernel, Part *part, const TuneOptions *options,
     own->only = part->only;
     own->only_kernel = part->only_kernel;
     part->tuned = arena_new(kernel->arena, Tuned);
-    part->tuning =
-        tune_begin(kernel->arena, &part->problem, own, &kernel->workers, part->tuned);
+    part->tuning = tune_begin(kernel->arena, &part->problem, own, &kernel->workers, part->tuned);
 }
 
 /* All that will be measured goes to the compilers at once. */
@@ -449,8 +448,7 @@ static KfStatus race_partitions(KfKernel *kernel, Racing *r, const TuneOptions *
     kernel->report.way = ways[best];
     const char *losers = losers_text(kernel->arena, runners, results, count, best);
     if (*losers) kernel->report.rivals = losers;
-    kernel->report.partition =
-        partition_text(kernel->arena, partition, r->partitions->list.count);
+    kernel->report.partition = partition_text(kernel->arena, partition, r->partitions->list.count);
     summary_race(&kernel->report, &results[best], eager ? &results[count] : NULL);
     return KF_OK;
 }

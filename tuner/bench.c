@@ -44,7 +44,7 @@ struct Bench {
     uint64_t program; /* counts the setups: READY is of one of them */
     Worker worker;    /* pid 0: to be started */
     bool ready;       /* its data are prepared */
-    bool broken;   /* it cannot work at all: `why` */
+    bool broken;      /* it cannot work at all: `why` */
     Why why;
     bool busy;
     uint64_t id;
@@ -124,8 +124,7 @@ static bool take_identity(Bench *bench, DeviceIdentity *identity, Why *why) {
 bool bench_identify(Bench *bench, DeviceIdentity *identity, Why *why) {
     char text[96];
     WireStatus status = wire_send(bench->worker.fd, BENCH_IDENTIFY, 0, NULL, 0, GREET_SECONDS);
-    if (status == WIRE_OK)
-        status = wire_receive(bench->worker.fd, &bench->frame, DRIVER_SECONDS);
+    if (status == WIRE_OK) status = wire_receive(bench->worker.fd, &bench->frame, DRIVER_SECONDS);
     if (status == WIRE_OK && bench->frame.kind == BENCH_IDENTITY)
         return take_identity(bench, identity, why);
     wire_describe(end(bench), text, sizeof text);

@@ -49,9 +49,10 @@ bool bench_identify(Bench *bench, DeviceIdentity *identity, Why *why);
  * in the background. */
 bool bench_setup(Bench *bench, const DeviceIdentity *identity, const Ir *ir, const Ir *rounded,
                  const BenchOptions *options, Why *why);
-/* The device's oracle (Device.oracle) of `ir`, then of `rounded`, compiled: without it the worker does
- * not get ready. NULL with `why`: it could not be made, and no job will be taken. */
-enum { BENCH_TOOLS_MAX = 2 };
+/* The device's oracle (Device.oracle), compiled: what knows no program, that of `ir`, that of `rounded`
+ * unless it is the same. Without them the worker does not get ready. With `why` they could not be made,
+ * and no job will be taken. */
+enum { BENCH_TOOLS_MAX = 3 };
 void bench_tools(Bench *bench, const Binary *tools, uint32_t count, const Why *why);
 /* Becomes readable when the worker has something to say; -1: it is gone. */
 int bench_descriptor(const Bench *bench);

@@ -16,8 +16,8 @@ static void *run(void *argument) {
 }
 
 void opening_begin(Opening *opening) {
-    opening->running = opening->device->enter &&
-                       pthread_create(&opening->thread, NULL, run, opening) == 0;
+    opening->running =
+        opening->device->enter && pthread_create(&opening->thread, NULL, run, opening) == 0;
 }
 
 DeviceState *opening_end(Opening *opening, Why *why) {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 
 #include "tuner/wire.h"
@@ -206,13 +207,23 @@ static bool fill_first_values(Rig *rig, Why *why) {
     return true;
 }
 
+/* In huge pages where they can be had: half a million small ones take longer to come than to fill. */
+static void *host_memory(size_t bytes) {
+    enum { HUGE_PAGE = 2 << 20 };
+    void *memory = NULL;
+    if (bytes < HUGE_PAGE) return malloc(bytes);
+    if (posix_memalign(&memory, HUGE_PAGE, round_up(bytes, HUGE_PAGE)) != 0) return NULL;
+    madvise(memory, round_up(bytes, HUGE_PAGE), MADV_HUGEPAGE);
+    return memory;
+}
+
 /* The oracle reads the host's own tensors; it has copies of those that candidates write or that lie
  * on the device. */
 static bool fill_oracle_data(Rig *rig, Why *why) {
     for (uint32_t i = 0; i < rig->input_count; i++) {
         const Tensor *tensor = &rig->tensors[i];
         bool own = rig->hands == &hands_host && rig->ir->inputs.data[i].updated_by < 0;
-        if (!own && !rig->copies[i] && !(rig->copies[i] = malloc(tensor_bytes(tensor) + 1)))
+        if (!own && !rig->copies[i] && !(rig->copies[i] = host_memory(tensor_bytes(tensor) + 1)))
             return why_set(why, "the oracle's data do not fit in memory");
         uint8_t *storage = own ? (uint8_t *)(uintptr_t)rig->set0[i].data : rig->copies[i];
         if (!own) rig_fill_host(rig, i, storage);
@@ -244,18 +255,25 @@ static double unchecked_share(Rig *rig) {
     return checked + unchecked ? (double)unchecked / (double)(checked + unchecked) : 0;
 }
 
-/* Fills the data in the widest domain in which at most 1 % of the outputs are unchecked (gate.md).
+static bool fill_domain(Rig *rig, Why *why) {
+    if (rig->hands == &hands_host && !fill_set(rig, 0, false, why)) return false;
+    return fill_oracle_data(rig, why) && rig_eval(rig, &rig->plain, why);
+}
+
+/* The host's data, in the widest domain in which at most 1 % of the outputs are unchecked (gate.md).
  */
-static bool fill_data(Rig *rig, Why *why) {
+static bool choose_domain(Rig *rig, Why *why) {
     for (rig->domain = 0;; rig->domain++) {
-        if (!fill_set(rig, 0, false, why) || !fill_first_values(rig, why) ||
-            !fill_oracle_data(rig, why))
-            return false;
-        if (!rig_eval(rig, &rig->plain, why)) return false;
+        if (!fill_domain(rig, why)) return false;
         if (rig->domain == DOMAINS - 1 || unchecked_share(rig) <= 0.01) return true;
         eval_close(rig->plain.eval);
         rig->plain.eval = NULL;
     }
+}
+
+static bool fill_data(Rig *rig, Why *why) {
+    if (rig->hands == &hands_host) return choose_domain(rig, why);
+    return fill_set(rig, 0, false, why) && fill_first_values(rig, why);
 }
 
 /* --- sets */
@@ -326,27 +344,31 @@ static bool prepare_gate(Rig *rig, Why *why) {
     return rig->gate || why_set(why, "the gate's data do not fit in memory");
 }
 
+/* What needs no device; nobody else uses the team meanwhile. */
 static void *run_preparation(void *argument) {
     Preparation *preparation = argument;
+    Rig *rig = preparation->rig;
     double begin = wire_now();
-    preparation->good = prepare_gate(preparation->rig, &preparation->why);
-    preparation->seconds = wire_now() - begin;
+    preparation->good = prepare_gate(rig, &preparation->why);
+    rig_charge(rig, PHASE_GATE, &begin);
+    if (preparation->good && rig->hands == &hands_device)
+        preparation->good = choose_domain(rig, &preparation->why);
+    rig_charge(rig, PHASE_HOST, &begin);
     return NULL;
 }
 
-static void begin_gate(Rig *rig) {
-    Preparation *preparation = &rig->gate_preparation;
+static void begin_preparation(Rig *rig) {
+    Preparation *preparation = &rig->preparation;
     preparation->rig = rig;
     preparation->started =
         pthread_create(&preparation->thread, NULL, run_preparation, preparation) == 0;
     if (!preparation->started) run_preparation(preparation);
 }
 
-static bool end_gate(Rig *rig, Why *why) {
-    Preparation *preparation = &rig->gate_preparation;
+static bool end_preparation(Rig *rig, Why *why) {
+    Preparation *preparation = &rig->preparation;
     if (preparation->started) pthread_join(preparation->thread, NULL);
     preparation->started = false;
-    rig->report.phases.seconds[PHASE_GATE] = preparation->seconds;
     if (!preparation->good) *why = preparation->why;
     return preparation->good;
 }
@@ -366,10 +388,11 @@ static bool allocate_image(Rig *rig, Why *why) {
 }
 
 static bool prepare(Rig *rig, Why *why) {
-    bool gate = end_gate(rig, why);
     double begin = wire_now();
-    bool good = gate && rig->hands->open(rig, why) && allocate_set0(rig, why) &&
-                fill_data(rig, why);
+    bool prepared = end_preparation(rig, why);
+    rig_charge(rig, PHASE_PREPARATION, &begin);
+    bool good =
+        prepared && rig->hands->open(rig, why) && allocate_set0(rig, why) && fill_data(rig, why);
     rig_charge(rig, PHASE_DATA, &begin);
     if (!good || rig_has_references(rig)) return rig->report.self_test = good;
     good = allocate_image(rig, why) && self_test(rig, why);
@@ -404,7 +427,7 @@ Rig *rig_begin(Arena *arena, Opening *opening, const BenchSetup *setup, const Ir
     plan_oracle(rig, &rig->rounded, rounded ? rounded : ir);
     rig->team = team_open(parallel_cpus());
     list_tensors(rig);
-    if (!rig->device->imaginary) begin_gate(rig);
+    if (!rig->device->imaginary) begin_preparation(rig);
     rig->begun = wire_now();
     return rig;
 }
@@ -432,7 +455,7 @@ static void close_data(Rig *rig) {
 
 void rig_close(Rig *rig) {
     Why ignored;
-    if (rig->gate_preparation.rig) end_gate(rig, &ignored);
+    if (rig->preparation.rig) end_preparation(rig, &ignored);
     if (rig->plain.eval) eval_close(rig->plain.eval);
     if (rig->rounded.eval) eval_close(rig->rounded.eval);
     if (rig->state) close_data(rig);

@@ -106,7 +106,6 @@ typedef struct Preparation {
     Rig *rig;
     pthread_t thread;
     bool started, good;
-    double seconds;
     Why why;
 } Preparation;
 
@@ -159,13 +158,15 @@ struct Rig {
     void **copies;            /* inputs in host memory for the oracle, where it cannot read set 0 */
     const void **oracle_data; /* element 0 of each input, in memory that no candidate writes */
     Team *team;
-    Guarded *first_values;     /* the same on a device with memory of its own */
-    Binary tools[BENCH_TOOLS_MAX]; /* such a device's kernels: of plain, of rounded */
-    Address pointers, scratch; /* and their memory (bench_device.c) */
-    Oracle plain, rounded;     /* rounded.ir may be plain.ir */
+    Guarded *first_values; /* the same on a device with memory of its own */
+    Binary
+        tools[BENCH_TOOLS_MAX]; /* such a device's kernels: of no program, of plain, of rounded */
+    Module *handling;           /* those of no program */
+    Address pointers, scratch;  /* and their memory (bench_device.c) */
+    Oracle plain, rounded;      /* rounded.ir may be plain.ir */
     Gate *gate;
-    Preparation gate_preparation;
-    double begun; /* when it was */
+    Preparation preparation;
+    double begun;    /* when it was */
     Address image;   /* the gate's, on the device */
     Guarded *golden; /* per output: what a candidate that was judged right gave */
     bool golden_set;
@@ -174,7 +175,7 @@ struct Rig {
     BenchReport report;
 };
 
-/* What needs no device is begun: the gate, in a thread. */
+/* What needs no device is begun, in a thread: the gate, the oracle's data where it reads copies. */
 Rig *rig_begin(Arena *arena, Opening *opening, const BenchSetup *setup, const Ir *ir,
                const Ir *rounded);
 /* Waits for device and gate, fills the data. False with the reason. */

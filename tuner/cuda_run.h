@@ -28,7 +28,7 @@ struct DeviceState {
     Cuda cuda;
     CUdevice device;
     CUcontext context; /* NULL: the caller's */
-    bool own; /* context, stream and events are ours */
+    bool own;          /* context, stream and events are ours */
     CUstream stream;
     CUevent begin, end;
     TimedGraph graphs[TIMED_GRAPHS]; /* a ring: graphs[graph_next] is the oldest */

@@ -80,8 +80,8 @@ typedef struct Device {
     Outcome (*time)(DeviceState *state, const Run *run, Module *const *modules,
                     const Address *const *buffers, uint32_t sets, uint32_t repeats, double *seconds,
                     Why *why);
-    /* Where whole outputs are judged on the device (cuda): NULL, and the host's memory is used
-     * directly. */
+    /* Where whole outputs are judged on the device (cuda): the kernels of an Ir's oracle, or (NULL)
+     * those that know none. NULL itself: the host's memory is used directly. */
     void (*oracle)(Text *source, const Ir *ir);
     /* Clocks and temperature for the report: "SM 1980 MHz, 41 C", or "". */
     void (*conditions)(DeviceState *state, char *text, size_t size);

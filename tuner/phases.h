@@ -25,7 +25,9 @@
     BESIDE(DRIVER, driver, "driver and context started")                              \
     BESIDE(TOOLS, tools, "the device's oracle awaited")                               \
     BESIDE(GATE, gate, "the gate's edges computed")                                   \
-    BESIDE(DATA, data, "data allocated and filled, host's copies for the oracle")     \
+    BESIDE(HOST, host, "the host's copy of the data, its oracle")                     \
+    BESIDE(PREPARATION, preparation, "gate and host's copy awaited")                  \
+    BESIDE(DATA, data, "the device's data allocated and filled")                      \
     BESIDE(SELF_TEST, self_test, "the gate's self-test")                              \
     BESIDE(LOAD, load, "candidates' modules loaded")                                  \
     BESIDE(EDGES, edges, "edges judged")                                              \

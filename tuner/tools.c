@@ -28,9 +28,10 @@ void tools_begin(Tools *tools, Arena *arena, Workers *workers, const Ir *ir, con
     *tools = (Tools){.arena = arena, .workers = workers, .ir = ir, .rounded = rounded};
     if (!workers->device->oracle) return;
     tools->owner = workers_enter(workers, tools, take);
-    tools->count = rounded && rounded != ir ? 2 : 1;
-    submit(tools, 0, ir);
-    if (tools->count == 2) submit(tools, 1, rounded);
+    tools->count = rounded && rounded != ir ? 3 : 2;
+    submit(tools, 1, ir);
+    if (tools->count == 3) submit(tools, 2, rounded);
+    submit(tools, 0, NULL);
 }
 
 bool tools_set_up(Tools *tools, const BenchOptions *options, Why *why) {

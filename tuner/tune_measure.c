@@ -101,8 +101,7 @@ double tuning_roof(const Tuning *t) {
 }
 
 static bool companions_compiled(const Tuning *t, uint32_t index) {
-    return t->companion_missing[index] == 0 ||
-           workers_pending(t->workers, t->owner) == 0;
+    return t->companion_missing[index] == 0 || workers_pending(t->workers, t->owner) == 0;
 }
 
 /* Takes one thing that can be measured; false if there is none yet. */

@@ -41,12 +41,15 @@ static Binary compile(Fixture *f, const char *source) {
 
 /* The oracle of a device with memory of its own. */
 static void give_tools(Fixture *f) {
-    Text source = {0};
+    Text sources[2] = {{0}, {0}};
+    Binary tools[2];
     if (!f->device->oracle) return;
-    f->device->oracle(&source, f->program.ir);
-    Binary tools = compile(f, text_string(&source));
-    bench_tools(f->bench, &tools, 1, NULL);
-    text_free(&source);
+    for (int i = 0; i < 2; i++) {
+        f->device->oracle(&sources[i], i == 0 ? NULL : f->program.ir);
+        tools[i] = compile(f, text_string(&sources[i]));
+        text_free(&sources[i]);
+    }
+    bench_tools(f->bench, tools, 2, NULL);
 }
 
 static Fixture open_on(const Device *device, const char *text, double run_limit,
@@ -443,8 +446,9 @@ static void a_gpu_times(void **state) {
     assert_true(bench_report(f.bench, &report, &why));
     assert_true(report.sets > 100 && report.self_test);
     print_message("%.2f us, spread %.2f; %u sets; start %.2f s, check %.3f s; %s; %s\n",
-                  fast.time * 1e6, fast.spread * 1e6, report.sets, report.phases.seconds[PHASE_DATA],
-                  report.phases.seconds[PHASE_WHOLE], report.conditions, report.self_test_message);
+                  fast.time * 1e6, fast.spread * 1e6, report.sets,
+                  report.phases.seconds[PHASE_DATA], report.phases.seconds[PHASE_WHOLE],
+                  report.conditions, report.self_test_message);
     close_fixture(&f);
 }
 

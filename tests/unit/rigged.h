@@ -4,19 +4,23 @@
 
 #include "tuner/bench_rig.h"
 
-/* The device's oracle; none where the host's memory is the device's. False with the reason. */
-static inline bool rigged_tools(Arena *arena, const Device *device, const BenchSetup *setup,
-                                const Ir *ir, Binary *tools, Why *why) {
+static inline bool rigged_tool(Arena *arena, const Device *device, const BenchSetup *setup,
+                               const Ir *ir, Binary *tool, Why *why) {
     Text source = {0}, binary = {0};
-    *tools = (Binary){0};
-    if (!device->oracle) return true;
     device->oracle(&source, ir);
     CompileUnit unit = {text_string(&source), "oracle", true};
     bool good = device->compile(&unit, &setup->identity, &binary, why) == OUTCOME_OK;
-    if (good) *tools = (Binary){arena_copy(arena, binary.data, binary.length), binary.length};
+    if (good) *tool = (Binary){arena_copy(arena, binary.data, binary.length), binary.length};
     text_free(&source);
     text_free(&binary);
     return good;
+}
+
+/* The device's oracle; none where the host's memory is the device's. False with the reason. */
+static inline bool rigged_tools(Arena *arena, const Device *device, const BenchSetup *setup,
+                                const Ir *ir, Binary *tools, Why *why) {
+    return !device->oracle || (rigged_tool(arena, device, setup, NULL, &tools[0], why) &&
+                               rigged_tool(arena, device, setup, ir, &tools[1], why));
 }
 
 /* NULL with the reason; `opening` names the device. */
