@@ -214,18 +214,21 @@ const Chain *pipeline_eager(const KfProgram *program, Arena *arena) {
                  &diags);
 }
 
-/* What the device is. Where the store has no record of it, it has nothing for it either: the workers
- * start now, and the program is cut into kernels meanwhile. */
+/* What the device is. Where only its driver can tell, the measuring worker starts it now, and the
+ * program is cut into kernels meanwhile; where the store has nothing of it the compilers get warm, too.
+ */
 static KfStatus start(KfKernel *kernel, const KfTuneOptions *in, DeviceIdentity *identity,
                       bool *known) {
     KfSession *session = kernel->program->session;
+    bool unseen;
     Why why;
     phases_enter(&kernel->phases, PHASE_STORE);
     if (!device_select(kernel->program->device, &kernel->device, &kernel->index, &why))
         return session_say(session, KF_ENVIRONMENT, "%s", why.text);
-    *known = tuning_recall(session, kernel->device, kernel->index, kernel->arena, identity);
-    bool good =
-        *known || (tuning_workers(kernel, in->jobs, &why) && workers_warm(&kernel->workers, &why));
+    *known =
+        tuning_recall(session, kernel->device, kernel->index, kernel->arena, identity, &unseen);
+    bool good = *known || (tuning_workers(kernel, in->jobs, &why) &&
+                           (!unseen || workers_warm(&kernel->workers, &why)));
     phases_enter(&kernel->phases, PHASE_PLAN);
     return good ? KF_OK : session_say(session, KF_ENVIRONMENT, "%s", why.text);
 }

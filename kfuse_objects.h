@@ -132,9 +132,10 @@ const char *program_one_line(Arena *arena, const Ast *ast);
 
 /* kfuse_tune.c: what stands around the stages of tuning. */
 double tuning_clock(void);
-/* What results depend on, from files or the record of an earlier start of the driver. */
+/* What results depend on, from files or the record of an earlier start of the driver. `unseen`: there
+ * is no such record, so that the store has nothing of the device. */
 bool tuning_recall(KfSession *session, const Device *device, int index, Arena *arena,
-                   DeviceIdentity *identity);
+                   DeviceIdentity *identity, bool *unseen);
 /* The same, with a start if need be: in this process, or (`bench`) in the measuring worker. */
 bool tuning_identify(KfSession *session, const Device *device, int index, Bench *bench,
                      Arena *arena, DeviceIdentity *identity, Why *why);

@@ -23,14 +23,15 @@ static bool record_key(const Device *device, int index, Arena *arena, StoreKey *
 }
 
 bool tuning_recall(KfSession *session, const Device *device, int index, Arena *arena,
-                   DeviceIdentity *identity) {
+                   DeviceIdentity *identity, bool *unseen) {
     StoreKey key;
     const char *record;
     int64_t date;
+    *unseen = false;
     if (!record_key(device, index, arena, &key, identity)) return false;
     if (identity->sms > 0) return true; /* complete without a driver: the cpu */
-    return store_answer(session->store, &key, arena, &record, &date) &&
-           identity_load(record, identity);
+    *unseen = !store_answer(session->store, &key, arena, &record, &date);
+    return !*unseen && identity_load(record, identity);
 }
 
 bool tuning_identify(KfSession *session, const Device *device, int index, Bench *bench,
@@ -38,7 +39,8 @@ bool tuning_identify(KfSession *session, const Device *device, int index, Bench 
     StoreKey key;
     DeviceIdentity quick;
     Text text = {0};
-    if (tuning_recall(session, device, index, arena, identity)) return true;
+    bool unseen;
+    if (!bench && tuning_recall(session, device, index, arena, identity, &unseen)) return true;
     if (!(bench ? bench_identify(bench, identity, why)
                 : device->identify(index, true, identity, why)))
         return false;

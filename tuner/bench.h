@@ -36,6 +36,7 @@ typedef struct BenchJob {
     bool rounded;        /* judge by the round-each-op program (an eager chain of 16-bit types) */
     double budget;       /* seconds of timing; 0: judge only */
     double give_up_over; /* drop after one run slower than this many seconds (0: never) */
+    double enough_over;  /* a few samples do for one that is slower than this in all (0: never) */
 } BenchJob;
 
 typedef struct Bench Bench;

@@ -79,6 +79,7 @@ void bench_put_job(Text *out, const BenchJob *job) {
                           (job->rounded ? FLAG_ROUNDED : 0));
     wire_put_f64(out, job->budget);
     wire_put_f64(out, job->give_up_over);
+    wire_put_f64(out, job->enough_over);
     put_run(out, job->run);
     wire_put_u32(out, job->binary_count);
     for (uint32_t i = 0; i < job->binary_count; i++)
@@ -126,6 +127,7 @@ bool bench_get_job(Arena *arena, WireReader *reader, BenchJob *job, uint32_t *at
     job->rounded = flags & FLAG_ROUNDED;
     job->budget = wire_get_f64(reader);
     job->give_up_over = wire_get_f64(reader);
+    job->enough_over = wire_get_f64(reader);
     job->run = get_run(arena, reader);
     get_binaries(arena, reader, job);
     get_edges(arena, reader, job);

@@ -8,6 +8,8 @@
 /* A candidate ends when its median is known to half a per cent; on a machine that never settles, by
  * time: the finalists get more. */
 static const double GIVE_UP_RATIO = 3, CANDIDATE_SECONDS = 0.3;
+/* Twice as far from the best as a finalist may be. */
+static const double ENOUGH_RATIO = 1.08;
 
 static Run *edge_runs(Tuning *t, const Candidate *c) {
     uint32_t count = t->problem->edge_count;
@@ -54,6 +56,7 @@ static void measure_candidate(Tuning *t, uint32_t index) {
         .judge = true,
         .budget = fmin(CANDIDATE_SECONDS, 0.02 + 0.2 * t->options->budget / (t->total + 1)),
         .give_up_over = t->best * GIVE_UP_RATIO,
+        .enough_over = t->best * ENOUGH_RATIO,
     };
     Resources resources = c->result.resources;
     uint64_t code = c->result.machine_code;
