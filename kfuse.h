@@ -109,7 +109,11 @@ typedef struct KfProblem {
     const char *reference_name; /* in the report; NULL: "a reference" */
 } KfProblem;
 
-typedef enum KfFormat { KF_TEXT, KF_JSON } KfFormat;
+typedef enum KfFormat {
+    KF_TEXT,
+    KF_JSON,
+    KF_PHASES /* of a report: where this run's time went */
+} KfFormat;
 
 typedef enum KfEffort { KF_NORMAL, KF_QUICK, KF_FULL } KfEffort;
 

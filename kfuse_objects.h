@@ -21,6 +21,7 @@ struct KfSession {
     Store *store;
     Text message;
     volatile sig_atomic_t interrupt;
+    double opening; /* seconds that it took */
 };
 
 struct KfTemplate {
@@ -44,6 +45,7 @@ struct KfProgram {
     const char *device, *math;
     bool fast;                   /* --math fast */
     bool strict;                 /* --math strict */
+    double parsing;              /* seconds that it took */
     const char *math_done;       /* what that did, "" if nothing or another mode */
     const char *near_done;       /* which forms `near` has, "" if none */
     const char *expression;      /* canonical, on one line */
@@ -61,7 +63,9 @@ struct KfKernel {
     uint32_t binary_count;
     Launcher *current, *own; /* in the caller's context, in ours */
     Report report;
-    Text text, json;
+    Workers workers; /* while it is tuned */
+    Phases phases;
+    Text text, json, times;
 };
 
 /* One kernel of the program: what it is chosen from and, once tuned, what was chosen. */
@@ -71,6 +75,8 @@ typedef struct Part {
     TuneProblem problem;
     const Point *only; /* of kernel only_kernel: nothing else is tried; NULL: all may be */
     uint32_t only_kernel;
+    Tuning *tuning; /* between its two halves */
+    Tuned *tuned;   /* NULL: not begun */
     const Run *run; /* NULL: not tuned, or none is right */
     Binary binary;
     Report report;
@@ -135,14 +141,20 @@ const char *program_one_line(Arena *arena, const Ast *ast);
 
 /* kfuse_tune.c: what stands around the stages of tuning. */
 double tuning_clock(void);
-/* What results depend on, without starting a driver where an earlier start is on record. */
-bool tuning_identify(KfSession *session, const Device *device, int index, Arena *arena,
-                     DeviceIdentity *identity, Why *why);
+/* What results depend on, from files or the record of an earlier start of the driver. `unseen`: there
+ * is no such record, so that the store has nothing of the device. */
+bool tuning_recall(KfSession *session, const Device *device, int index, Arena *arena,
+                   DeviceIdentity *identity, bool *unseen);
+/* The same, with a start if need be: in this process, or (`bench`) in the measuring worker. */
+bool tuning_identify(KfSession *session, const Device *device, int index, Bench *bench,
+                     Arena *arena, DeviceIdentity *identity, Why *why);
 bool tuning_options(KfProgram *program, const KfTuneOptions *in, TuneOptions *out);
 KfStatus tuning_fits_memory(KfProgram *program, const DeviceIdentity *identity);
 /* Run and binaries from an earlier answer, without any driver. */
 bool tuning_answer(KfKernel *kernel, const Partitions *partitions, const TuneOptions *options,
                    double began);
+/* The kernel's workers, if they do not run yet. */
+bool tuning_workers(KfKernel *kernel, int jobs, Why *why);
 /* `whole` is the program itself, for judging several kernels together. */
 KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *whole, const Partitions *partitions,
                        const TuneOptions *options, const Chain *eager, double began);

@@ -155,6 +155,7 @@ KfStatus program_new(KfSession *session, const KfProblem *problem, KfProgram **o
 KfStatus kf_program_open(KfSession *session, const char *text, size_t length,
                          const KfProblem *problem, KfProgram **out) {
     KfProgram *program;
+    double began = tuning_clock();
     text_clear(&session->message);
     *out = NULL;
     if (!text) return session_say(session, KF_USAGE, "no program");
@@ -165,6 +166,7 @@ KfStatus kf_program_open(KfSession *session, const char *text, size_t length,
     if (status != KF_OK) return status;
     const char *name = problem->source ? problem->source : "<expr>";
     status = pipeline_compile(program, source_new(program->arena, name, text, length), problem);
+    program->parsing = tuning_clock() - began;
     if (status == KF_OK)
         *out = program;
     else

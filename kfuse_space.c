@@ -81,7 +81,7 @@ static KfStatus program_space(KfProgram *program, const char *name, bool sensibl
     Why why;
     int index;
     if (!device_select(program->device, &device, &index, &why) ||
-        !tuning_identify(space->session, device, index, space->arena, &identity, &why))
+        !tuning_identify(space->session, device, index, NULL, space->arena, &identity, &why))
         return session_say(space->session, KF_ENVIRONMENT, "%s", why.text);
     KfStatus status = pipeline_partitions(program, space->arena, device->language, &partitions);
     if (status != KF_OK) return status;

@@ -128,6 +128,7 @@ static Built build_sized(const char *text, DType type, int domain, int64_t side)
     built.in = arena_array(built.arena, void *, built.ir->inputs.count + built.steps.list.count);
     built.out = arena_array(built.arena, void *, built.ir->outputs.count);
     built.out[0] = arena_alloc(built.arena, (size_t)built.count * 8);
+    oracle_cuda(&source, NULL);
     oracle_cuda(&source, built.ir);
     built.library = load_text(text_string(&source));
     text_free(&source);
@@ -416,6 +417,8 @@ static void nvrtc_takes_every_program(void **unused) {
         if (ir->compute == DT_F32) compile(cuda, ir, "sm_80");
         arena_close(arena);
     }
+    compile(cuda, NULL, "sm_90");
+    compile(cuda, NULL, "sm_80");
 }
 
 int main(void) {
