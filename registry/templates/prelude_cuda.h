@@ -371,19 +371,3 @@ K_INLINE void k_cluster_wait() {
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 #endif
 }
-
-//@ k_cluster_store
-// To what is *at in the shared memory of the cluster's given block.
-template <typename V> K_INLINE void k_cluster_store(V *at, V value, int block) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    unsigned int to;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;"
-        : "=r"(to)
-        : "r"((unsigned int)__cvta_generic_to_shared(at)), "r"(block));
-#pragma unroll
-    for (int i = 0; i < (int)(sizeof(V) / 4); i++)
-        asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(to + 4 * i),
-                     "r"(reinterpret_cast<const unsigned int *>(&value)[i])
-                     : "memory");
-#endif
-}
