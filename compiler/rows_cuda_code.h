@@ -35,6 +35,8 @@ void rows_print_divisor(const RowsEmitter *e, Value value);
 /* struct k_source: the arrays that are kept, for k_kept; and k_find_source, which gives that of a row. */
 void rows_print_source(const RowsEmitter *e);
 void rows_print_find_source(const RowsEmitter *e);
+/* A vector of it is converted as a whole. */
+bool rows_sees_words(const RowsEmitter *e, const Access *access);
 /* struct k_ahead: columns, read ahead or not; and one of them, `ahead`, for a row, where `shared` is not NULL with
  * room for `columns` vectors a thread, `room` elements an array, from there on. */
 void rows_print_ahead(const RowsEmitter *e);

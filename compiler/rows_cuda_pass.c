@@ -182,6 +182,8 @@ static void print_statement(const RowsEmitter *e, Value v) {
         emit_statement(e->out, e->plan, CUDA, v, 12);
     else if (rows_role(e->plan, access) == ROWS_KEPT)
         text_printf(e->out, "            const %s t%u = x.t%u[j];\n", rows_type(e, v), v, v);
+    else if (rows_sees_words(e, access))
+        text_printf(e->out, "            const float t%u = %s_x[j];\n", v, access->name);
     else
         cuda_get(e->out, e->plan, access, arena_printf(e->scratch, "%s_v.at[j]", access->name), 12);
 }
@@ -356,6 +358,10 @@ static void print_columns(const RowsEmitter *e, uint32_t pass) {
         else
             text_printf(e->out, "        const auto %s_v = row.load_each(%s, %s, v);\n", name, name,
                         rows_step(e, access));
+        if (rows_sees_words(e, access))
+            text_printf(e->out,
+                        "        float %s_x[ROW::VEC];\n        k_see_bf16(%s_x, %s_v);\n", name,
+                        name, name);
     }
 }
 

@@ -125,9 +125,9 @@ static void print_load(const RowsEmitter *e) {
 static void print_copies(const RowsEmitter *e, bool all) {
     const Access *access;
     text_printf(e->out,
-                "    template <int N>\n    __device__ __forceinline__ void copy%s(slots<N> &to, "
+                "    template <%sint N>\n    __device__ __forceinline__ void copy%s(slots<N> &to, "
                 "const ROW &row, int v) const {\n",
-                all ? "_all" : "");
+                all ? "bool SURE, " : "", all ? "_all" : "");
     for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));) {
         const char *name = access->name;
         bool dense = access->class == ACCESS_DENSE;
@@ -135,8 +135,8 @@ static void print_copies(const RowsEmitter *e, bool all) {
             text_printf(e->out, "        to.%s[threadIdx.x] = %s;\n", name,
                         vector(e, access, "true"));
         else
-            text_printf(e->out, "        row.copy%s(&to.%s[threadIdx.x], %s, v, (%s)%s);\n",
-                        !dense ? "_row" : all ? "_all" : "", name, name, cuda_storage(access),
+            text_printf(e->out, "        row.%s(&to.%s[threadIdx.x], %s, v, (%s)%s);\n",
+                        !dense ? "copy_row" : all ? "template copy_all<SURE>" : "copy", name, name, cuda_storage(access),
                         other(e, access));
     }
     text_add(e->out, "    }\n");
@@ -165,7 +165,7 @@ static void print_fetch(const RowsEmitter *e) {
     text_add(e->out, "        return pack;\n    }\n");
 }
 
-static bool sees_words(const RowsEmitter *e, const Access *access) {
+bool rows_sees_words(const RowsEmitter *e, const Access *access) {
     return access->dtype == DT_BF16 && e->plan->compute == DT_F32;
 }
 
@@ -173,12 +173,12 @@ static void print_see(const RowsEmitter *e) {
     const Access *access;
     text_add(e->out, "    static __device__ __forceinline__ void see(seen &x, const raw &pack) {\n");
     for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));)
-        if (sees_words(e, access))
+        if (rows_sees_words(e, access))
             text_printf(e->out, "        k_see_bf16(x.t%u, pack.%s);\n", access->value,
                         access->name);
     text_add(e->out, "#pragma unroll\n        for (int j = 0; j < ROW::VEC; j++) {\n");
     for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));)
-        if (!sees_words(e, access))
+        if (!rows_sees_words(e, access))
             cuda_set(e->out, access, arena_printf(e->scratch, "x.t%u[j]", access->value),
                      arena_printf(e->scratch, "pack.%s.at[j]", access->name), 12);
     text_add(e->out, "        }\n    }\n};\n");

@@ -92,7 +92,7 @@ uint32_t rows_cuda_knobs(const RowsCuda *facts, const RowsCuda *online,
         knobs[count++] = (KnobText){"ITEMS", {4, 2, 1, 8}, is_long(facts) ? 3 : 4};
     bool sums = has_online_sums(online);
     if (rows_cuda_offers(facts, online)) knobs[count++] = (KnobText){"ONLINE", {sums, !sums}, 2};
-    knobs[count++] = (KnobText){"CLUSTER", {1, 2, 4, 8}, 4};
+    knobs[count++] = (KnobText){"CLUSTER", {1, 2, 4, 8, 16}, 5};
     if (rows_cuda_peels(facts)) knobs[count++] = (KnobText){"PEEL", {0, 1}, 2};
     if (facts->columns && facts->keeps) knobs[count++] = (KnobText){"EARLY", {0, 1}, 2};
     if (facts->keeps)
@@ -249,16 +249,16 @@ static void print_online(Text *out, const RowsCuda *facts, const RowsCuda *onlin
                       "//! prefer   __ONLINE__ == 0 || __KEEP__ != 1\n");
 }
 
-/* With rings, as many clusters as run at once where 16 multiprocessors stand together, in sixteens: rows
- * of a block are a multiple of a vector apart. */
+/* With rings, as many clusters as run at once where 16 multiprocessors stand together, a multiple of VEC:
+ * rows of a block are so many apart. */
 static void print_launch(Text *out, const RowsCuda *facts, uint32_t bytes, Arena *scratch) {
     const char *rows = "ceildiv(kf_rows, __RPB__)";
     if (facts->columns)
         rows = "min(ceildiv(kf_rows, __RPB__), __GRID__ ? sms * __GRID__ : 2147483647)";
     if (facts->keeps)
         rows = arena_printf(scratch,
-                            "(__KEEP__ == 3 ? min(ceildiv(kf_rows, __RPB__), 16 * max(1, sms // 16 *"
-                            " __GRID__ // __CLUSTER__)) : %s)",
+                            "(__KEEP__ == 3 ? min(ceildiv(kf_rows, __RPB__), __VEC__ * max(1, sms //"
+                            " 16 * 16 * __GRID__ // __CLUSTER__ // __VEC__)) : %s)",
                             rows);
     text_printf(out, "//! launch   grid = %s * __CLUSTER__  block = __TPR__ * __RPB__", rows);
     text_add(out, "  cluster = __CLUSTER__");

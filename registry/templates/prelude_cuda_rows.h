@@ -222,8 +222,8 @@ template <int BYTES> K_INLINE void k_copy_part(void *to, const void *from, int b
 template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I, bool FLOWING = false> struct k_row {
     enum { VEC = VECTOR, WHOLE = ALL, BLOCKS = CLUSTER, STRIDE = TPR * CLUSTER, THREADS = TPR * RPB, FLOWS = FLOWING };
     long long first; // element of vector 0
-    long long rest;  // how many elements arrays like this one have from there
     I lead, end;     // where the row begins and ends, from there
+    I there;         // of its vectors, what is there of an array like this one
     I lane;
     mutable int met;
 
@@ -232,8 +232,9 @@ template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I, bool 
         const long long begin = row * cols;
         lead = WHOLE ? 0 : (I)(begin % VEC);
         first = begin - lead;
-        rest = rows * cols - first;
         end = row < rows ? lead + (I)cols : lead;
+        const long long rest = rows * cols - first, all = (end + VEC - 1) / VEC * (long long)VEC;
+        there = (I)(rest < all ? rest : all);
         lane = (I)(CLUSTER > 1 ? blockIdx.x % CLUSTER * TPR + threadIdx.x : threadIdx.x % TPR);
     }
     __device__ __forceinline__ bool has(I v) const {
@@ -290,13 +291,14 @@ template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I, bool 
         else
             *to = load_row<true>(from, v, other);
     }
-    // The same with what is outside the row as it is in the array, for `mend`: nothing waits.
-    template <typename T>
+    // The same with what is outside the row as it is in the array, for `mend`: nothing waits. SURE that the row has it.
+    template <bool SURE, typename T>
     __device__ __forceinline__ void copy_all(k_pack<T, VEC> *to, const T *from, I v, T other) const {
-        enum { BYTES = k_pack<T, VEC>::BYTES };
-        const long long count = rest - v * VEC;
-        if (WHOLE || BYTES < 8 || !has(v)) return copy(to, from, v, other);
-        k_copy_part<BYTES < 8 ? 8 : BYTES>(to, from + first + v * VEC, (count < VEC ? (int)count : VEC) * (int)sizeof(T));
+        enum { BYTES = k_pack<T, VEC>::BYTES, SIZE = BYTES < 8 ? 8 : BYTES };
+        if (BYTES < 8 || !(SURE || has(v))) return copy(to, from, v, other);
+        from += first + v * VEC;
+        if (WHOLE) return k_copy_async<SIZE>(to, from, true);
+        k_copy_part<SIZE>(to, from, (int)(there - v * VEC < VEC ? there - v * VEC : VEC) * (int)sizeof(T));
     }
     // Vector v as it is seen: whether it reaches outside the row.
     template <typename T> __device__ __forceinline__ bool mend(k_pack<T, VEC> &pack, I v, T other) const {
@@ -462,8 +464,13 @@ struct k_kept<3, ITEMS, FROM, ROW, FIND, BYTES> {
         k_copy_commit();
         if (at < rows) {
             slots *const slot = step(to);
+            if (coming.has(v + (ITEMS - 1) * ROW::STRIDE)) {
 #pragma unroll
-            for (int i = 0; i < ITEMS; i++) from.copy_all(slot[i], coming, v + i * ROW::STRIDE);
+                for (int i = 0; i < ITEMS; i++) from.template copy_all<true>(slot[i], coming, v + i * ROW::STRIDE);
+            } else {
+#pragma unroll 1
+                for (int i = 0; i < ITEMS; i++) from.template copy_all<false>(slot[i], coming, v + i * ROW::STRIDE);
+            }
             v += ROW::STRIDE * ITEMS;
             skip();
         }
@@ -522,8 +529,9 @@ template <typename X, typename ROW> struct k_array {
     template <int N> __device__ __forceinline__ void copy(slots<N> &to, const ROW &row, int v) const {
         row.copy(&to.at[threadIdx.x], x, v, other);
     }
-    template <int N> __device__ __forceinline__ void copy_all(slots<N> &to, const ROW &row, int v) const {
-        row.copy_all(&to.at[threadIdx.x], x, v, other);
+    template <bool SURE, int N>
+    __device__ __forceinline__ void copy_all(slots<N> &to, const ROW &row, int v) const {
+        row.template copy_all<SURE>(&to.at[threadIdx.x], x, v, other);
     }
     template <int N> static __device__ __forceinline__ raw fetch(const slots<N> &from) {
         return from.at[threadIdx.x];
