@@ -169,12 +169,18 @@ K_INLINE void k_meet_wait(int bytes, int count) {
 #endif
 }
 
+//@ k_level
+// What must be scaled to be joined is scaled once for LANES neighbours: nothing, but where a struct has its own.
+template <int LANES, typename V> K_INLINE void k_level(V &) {
+}
+
 //@ k_row_reduce
 // What k_join makes of the values of a row's threads, for each of them: TPR threads, a power of two, in each of
 // CLUSTER blocks; a block holds RPB rows. All threads of the block call it, for the `count`-th time. Blocks of one row
 // have ROUNDS 2; with 1 another call for the same type needs a barrier in between: another reduction is one.
 template <int TPR, int RPB, int CLUSTER, int ROUNDS = 1, typename V> K_INLINE V k_row_reduce(V mine, int count = 0) {
     enum { LANES = TPR < 32 ? TPR : 32, WARPS = TPR / LANES, SLOTS = WARPS * CLUSTER };
+    k_level<LANES>(mine);
 #pragma unroll
     for (int step = LANES / 2; step > 0; step /= 2) mine = k_join(mine, k_shuffle(mine, step));
     if constexpr (SLOTS > 1) {
@@ -194,6 +200,7 @@ template <int TPR, int RPB, int CLUSTER, int ROUNDS = 1, typename V> K_INLINE V 
         mine = slots[row][lane % WIDTH];
 #pragma unroll
         for (int k = WIDTH; k < SLOTS; k += WIDTH) mine = k_join(mine, slots[row][lane + k]);
+        k_level<WIDTH>(mine);
 #pragma unroll
         for (int step = WIDTH / 2; step > 0; step /= 2) mine = k_join(mine, k_shuffle(mine, step));
     }

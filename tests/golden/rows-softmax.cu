@@ -73,6 +73,13 @@ K_INLINE k_online0 k_join(const k_online0 &a, const k_online0 &b) {
     c.t5 = k_rescale(a.t5, a.t2, c.t2) + k_rescale(b.t5, b.t2, c.t2);
     return c;
 }
+template <int LANES> K_INLINE void k_level(k_online0 &a) {
+    float b2 = a.t2;
+#pragma unroll
+    for (int step = LANES / 2; step > 0; step /= 2) b2 = k_max(b2, k_shuffle(b2, step));
+    a.t5 = k_rescale(a.t5, a.t2, b2);
+    a.t2 = b2;
+}
 #endif
 
 // What is read of row `at`, if there is one.
