@@ -80,14 +80,16 @@ static void print_keep(const RowsEmitter *e, const char *keep, int indent) {
     text_add(e->out, "));\n");
 }
 
-/* Where large blocks keep up to 32 words a thread, 1024 threads fit a multiprocessor if each has 64
- * registers; a compiler that may read columns ahead takes more, and half the blocks fit. */
+/* Blocks with rings are on their multiprocessor all at once. Where large blocks keep up to 32 words a
+ * thread, 1024 threads fit if each has 64 registers; a compiler that may read columns ahead takes more,
+ * and half the blocks fit. */
 static const char *blocks_of(const RowsEmitter *e) {
-    if (!e->facts->keeps || !e->facts->columns) return "";
+    if (!e->facts->keeps) return "";
+    if (!e->facts->columns) return ", __KEEP__ == 3 ? __GRID__ : 1";
     const char *words =
         arena_printf(e->scratch, "__VEC__ * __ITEMS__ * %u", rows_cuda_words(e->facts));
     return arena_printf(e->scratch,
-                        ",\n        __KEEP__ == 0 && __EARLY__ == 0 && %s > 16 && %s <= 32 &&"
+                        ",\n        __KEEP__ == 3 ? __GRID__ : __KEEP__ == 0 && __EARLY__ == 0 && %s > 16 && %s <= 32 &&"
                         " __TPR__ * __RPB__ >= 256 ? 1024 / (__TPR__ * __RPB__) : 1",
                         words, words);
 }

@@ -153,7 +153,7 @@ static void print_ring_legal(Text *out, const RowsCuda *facts, uint32_t bytes, u
     const char *ring = rows_cuda_ring(facts, "//", scratch);
     text_printf(out,
                 "//! require  (__KEEP__ == 3) == (__GRID__ >= 1 && __GRID__ <= 4) && (__KEEP__ != 3 ||"
-                " __TPR__ >= 32)\n"
+                " (__TPR__ >= 32 && __TPR__ * __RPB__ * __GRID__ <= 2048))\n"
                 "//! require  __KEEP__ != 3 || (%s <= min(%d, %s // (%s * %u)))\n",
                 steps, RING_STEPS, ring, step, bytes);
     if (facts->columns)

@@ -116,7 +116,7 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, KEPT &kept,
     }
 }
 
-extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)
+extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__, __KEEP__ == 3 ? __GRID__ : 1)
 KF_ENTRY(kf_abs_max_div_div_i8)(const float *__restrict__ in_x, signed char *__restrict__ out_q,
         float *__restrict__ out_s, const long long kf_rows, const long long kf_cols,
         const long long kf_cols_div, const long long kf_in_x_s0, const long long kf_in_x_s1,

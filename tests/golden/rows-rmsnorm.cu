@@ -132,7 +132,7 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, KEPT &kept, 
 }
 
 extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__,
-        __KEEP__ == 0 && __EARLY__ == 0 && __VEC__ * __ITEMS__ * 2 > 16 && __VEC__ * __ITEMS__ * 2 <= 32 && __TPR__ * __RPB__ >= 256 ? 1024 / (__TPR__ * __RPB__) : 1)
+        __KEEP__ == 3 ? __GRID__ : __KEEP__ == 0 && __EARLY__ == 0 && __VEC__ * __ITEMS__ * 2 > 16 && __VEC__ * __ITEMS__ * 2 <= 32 && __TPR__ * __RPB__ >= 256 ? 1024 / (__TPR__ * __RPB__) : 1)
 KF_ENTRY(kf_add_rmsnorm)(const unsigned short *__restrict__ in_x,
         const unsigned short *__restrict__ in_res, const unsigned short *__restrict__ in_g,
         unsigned short *__restrict__ out_y, unsigned short *__restrict__ out_h,
