@@ -123,7 +123,7 @@ static void print_ring(const RowsEmitter *e) {
     text_printf(e->out,
                 ");\n    };\n"
                 "    enum { RING = %s };\n"
-                "    k_kept<3, __ITEMS__, k_source<Row>, Row, decltype(find), RING> kept(\n"
+                "    k_ring<__ITEMS__, k_source<Row>, Row, k_index, decltype(find), RING> kept(\n"
                 "        find, top + threadIdx.x / __TPR__, apart, kf_rows, kf_cols);\n",
                 rows_cuda_ring(e->facts, "/", e->scratch));
     if (e->facts->columns)

@@ -347,7 +347,7 @@ template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I, bool 
 // visit(v, seen, i) for its vectors v, the last ones perhaps outside the row, the i-th of the thread. FROM says what is
 // read of a vector, `raw`, and what of that is `seen`; and how the block's threads keep raw ones in shared memory, in
 // `slots`.
-template <int KEEP, int ITEMS, typename FROM, typename ROW, typename FIND = void, int BYTES = 0> struct k_kept;
+template <int KEEP, int ITEMS, typename FROM, typename ROW> struct k_kept;
 
 // In registers, at most ITEMS vectors; what visit writes into them stays.
 template <int ITEMS, typename FROM, typename ROW> struct k_kept<0, ITEMS, FROM, ROW> {
@@ -427,16 +427,16 @@ template <int ITEMS, typename FROM, typename ROW> struct k_kept<2, ITEMS, FROM, 
     }
 };
 
-// In shared memory, the next rows on their way: a ring of steps of ITEMS vectors in BYTES, which the last pass over a row
-// leaves to what comes. A thread fetches what it reads itself, so that none waits for another. find(at) is what is read of
-// row `at`; rows are `apart`.
-template <int ITEMS, typename FROM, typename ROW, typename FIND, int BYTES>
-struct k_kept<3, ITEMS, FROM, ROW, FIND, BYTES> {
+//@ k_ring
+// The same for all rows of a thread, in shared memory, with the next ones on their way: a ring of steps of ITEMS vectors in
+// BYTES, which the last pass over a row leaves to what comes. A thread fetches what it reads itself, so that none waits for
+// another. find(at) is what is read of row `at`, a number of type N; rows are `apart`.
+template <int ITEMS, typename FROM, typename ROW, typename N, typename FIND, int BYTES> struct k_ring {
     typedef typename FROM::template slots<ROW::THREADS> slots;
     enum { FIT = BYTES / (ITEMS * (int)sizeof(slots)), STEPS = FIT < 32 ? FIT : 32 };
     const FIND &find;
-    const k_index apart, rows, cols;
-    k_index at; // the row that is fetched, from vector v on, into step `to`
+    const N apart, rows, cols;
+    N at; // the row that is fetched, from vector v on, into step `to`
     ROW coming;
     FROM from;
     int v, to;
@@ -450,7 +450,7 @@ struct k_kept<3, ITEMS, FROM, ROW, FIND, BYTES> {
     static __device__ __forceinline__ int behind(int number) {
         return number + 1 == STEPS ? 0 : number + 1;
     }
-    __device__ __forceinline__ k_kept(const FIND &find, k_index at, k_index apart, k_index rows, k_index cols)
+    __device__ __forceinline__ k_ring(const FIND &find, N at, N apart, N rows, N cols)
         : find(find), apart(apart), rows(rows), cols(cols), at(at), coming(at, rows, cols), from(find(at)),
           v(coming.lane), to(0), start(0) {
         skip();

@@ -235,7 +235,7 @@ KF_ENTRY(kf_layernorm)(const unsigned short *__restrict__ in_x,
         kf_cols_div, s_eps);
     };
     enum { RING = (__EARLY__ ? (229376 / __GRID__ - 4096) / 416 * 160 : (229376 / __GRID__ - 4096)) };
-    k_kept<3, __ITEMS__, k_source<Row>, Row, decltype(find), RING> kept(
+    k_ring<__ITEMS__, k_source<Row>, Row, k_index, decltype(find), RING> kept(
         find, top + threadIdx.x / __TPR__, apart, kf_rows, kf_cols);
     const int columns = __EARLY__ ? (kf_cols + (kf_cols % __VEC__ ? __VEC__ - 1 : 0) + Row::STRIDE * __VEC__ * __ITEMS__ - 1) / (Row::STRIDE * __VEC__ * __ITEMS__) * __ITEMS__ : 0;
     const int room = columns * Row::THREADS * __VEC__;

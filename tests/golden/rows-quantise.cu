@@ -131,7 +131,7 @@ KF_ENTRY(kf_abs_max_div_div_i8)(const float *__restrict__ in_x, signed char *__r
         kf_cols_div, kf_in_x_s0, kf_in_x_s1, kf_out_s_s0);
     };
     enum { RING = (229376 / __GRID__ - 4096) };
-    k_kept<3, __ITEMS__, k_source<Row>, Row, decltype(find), RING> kept(
+    k_ring<__ITEMS__, k_source<Row>, Row, k_index, decltype(find), RING> kept(
         find, top + threadIdx.x / __TPR__, apart, kf_rows, kf_cols);
     if (__CLUSTER__ > 1) k_cluster_wait();
 #else

@@ -206,7 +206,7 @@ KF_ENTRY(kf_softmax)(const float *__restrict__ in_x, float *__restrict__ out_out
         return KF_ENTRY(k_find_source)<Row>(at, in_x, out_out, kf_rows, kf_cols, kf_cols_div);
     };
     enum { RING = (229376 / __GRID__ - 4096) };
-    k_kept<3, __ITEMS__, k_source<Row>, Row, decltype(find), RING> kept(
+    k_ring<__ITEMS__, k_source<Row>, Row, k_index, decltype(find), RING> kept(
         find, top + threadIdx.x / __TPR__, apart, kf_rows, kf_cols);
     if (__CLUSTER__ > 1) k_cluster_wait();
 #else
