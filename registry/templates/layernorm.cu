@@ -102,7 +102,8 @@ template <int KEEP, typename ROW, typename GAIN, typename BIAS>
 K_INLINE void layernorm_row(const ROW &row, const T_x *x, const GAIN &gain, const BIAS &bias, T_y *y, const ACC share,
                             const ACC eps) {
     const k_array<X, ROW> array = {x, KF_TO_x((ACC)0)};
-    k_kept<KEEP, __ITEMS__, k_array<X, ROW>, ROW> kept(row, array);
+    k_kept<KEEP, __ITEMS__, k_array<X, ROW>, ROW> kept(array);
+    kept.begin(row, 0);
     if (ROW::BLOCKS > 1) k_cluster_wait();
     k_sum<ACC> sum = {0};
     kept.each([&](auto, auto &x, int) {
@@ -149,7 +150,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     typedef k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int> Row;
     long long top = (long long)(blockIdx.x / __CLUSTER__) * __RPB__;
     const long long first = top + threadIdx.x / __TPR__;
-    if (__CLUSTER__ > 1) k_cluster_arrive();
+    if (__CLUSTER__ > 1) k_meet_begin();
     const k_columns<AHEAD, __ITEMS__, T_g, Row> gain(g, Row(first, rows, cols));
     const k_columns<AHEAD, __ITEMS__, T_b, Row> bias(b, Row(first, rows, cols));
     const ACC share = 1 / (ACC)cols;

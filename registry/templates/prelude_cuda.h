@@ -371,22 +371,6 @@ K_INLINE void k_cluster_wait() {
 #endif
 }
 
-//@ k_cluster_store
-// To what is *at in the shared memory of the cluster's given block.
-template <typename V> K_INLINE void k_cluster_store(V *at, V value, int block) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    unsigned int to;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;"
-        : "=r"(to)
-        : "r"((unsigned int)__cvta_generic_to_shared(at)), "r"(block));
-#pragma unroll
-    for (int i = 0; i < (int)(sizeof(V) / 4); i++)
-        asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(to + 4 * i),
-                     "r"(reinterpret_cast<const unsigned int *>(&value)[i])
-                     : "memory");
-#endif
-}
-
 //@ k_ex2 k_lg2 k_rcp
 // By the multifunction unit: 2 ulp of powers, 2^-22 of logarithms between 1/2 and 2 and of the logarithm elsewhere, 1
 // ulp of reciprocals of normal numbers.

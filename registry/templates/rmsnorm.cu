@@ -85,7 +85,8 @@ K_INLINE k_pack<T_y, N> gained(const ACC (&x)[N], ACC factor, const k_pack<T_g, 
 template <int KEEP, typename ROW, typename GAIN>
 K_INLINE void rmsnorm_row(const ROW &row, const T_x *x, const GAIN &gain, T_y *y, const ACC share, const ACC eps) {
     const k_array<X, ROW> array = {x, KF_TO_x((ACC)0)};
-    k_kept<KEEP, __ITEMS__, k_array<X, ROW>, ROW> kept(row, array);
+    k_kept<KEEP, __ITEMS__, k_array<X, ROW>, ROW> kept(array);
+    kept.begin(row, 0);
     if (ROW::BLOCKS > 1) k_cluster_wait();
     k_sum<ACC> squares = {0};
     kept.each([&](auto, auto &x, int) {
@@ -106,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)
     typedef k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int> Row;
     long long top = (long long)(blockIdx.x / __CLUSTER__) * __RPB__;
     const long long first = top + threadIdx.x / __TPR__;
-    if (__CLUSTER__ > 1) k_cluster_arrive();
+    if (__CLUSTER__ > 1) k_meet_begin();
     const k_columns<AHEAD, __ITEMS__, T_g, Row> gain(g, Row(first, rows, cols));
     const ACC share = 1 / (ACC)cols;
     for (;;) {

@@ -104,7 +104,8 @@ template <int N> K_INLINE k_pack<T_y, N> scale(const ACC (&x)[N], ACC factor) {
 template <int KEEP, typename ROW>
 K_INLINE void softmax_row(const ROW &row, const T_x *x, T_y *y) {
     const k_array<X, ROW> array = {x, KF_TO_x(-K_INF)};
-    k_kept<KEEP, __ITEMS__, k_array<X, ROW>, ROW> kept(row, array);
+    k_kept<KEEP, __ITEMS__, k_array<X, ROW>, ROW> kept(array);
+    kept.begin(row, 0);
     if (ROW::BLOCKS > 1) k_cluster_wait();
     if constexpr (KEEP == 0) {
         Largest largest = {-K_INF};
@@ -138,7 +139,7 @@ extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)
                       const long long cols) {
     k_begin<false>();
     const long long row = (long long)(blockIdx.x / __CLUSTER__) * __RPB__ + threadIdx.x / __TPR__;
-    if (__CLUSTER__ > 1) k_cluster_arrive();
+    if (__CLUSTER__ > 1) k_meet_begin();
     k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int> place(row, rows, cols);
     softmax_row<__KEEP__>(place, x, y);
 }

@@ -30,7 +30,7 @@ static void add_program(Arena *arena, Subjects *subjects, const char *const prog
     Kernels kernels = kernels_find(arena, library, ir);
     assert_non_null(kernels.list.data[0].plan); /* the generated one comes first */
     subject_add(arena, subjects, arena_printf(arena, "%s %s", program[0], dtype_name(dtype)), ir,
-                &kernels.list.data[0], getenv("KF_CHECK_ALL") ? 1000 : POINTS, dtype);
+                &kernels.list.data[0], NULL, getenv("KF_CHECK_ALL") ? 1000 : POINTS, dtype);
 }
 
 static void programs_are_right(void **state) {
