@@ -98,6 +98,17 @@ static void accurate_forms_stay(void **state) {
     ASSERT_ALL_DONE(cases);
 }
 
+/* Too many to be tried one by one: those of one primitive together. */
+static void many_are_tried_together(void **state) {
+    (void)state;
+    Text text = {0};
+    text_add(&text, "return exp(20 * tanh(x))");
+    for (int i = 1; i < 60; i++) text_printf(&text, ", silu(x * %d)", i);
+    const Case c = {text_string(&text), "4:f16", "119 primitives in near forms: div exp"};
+    assert_done(&c);
+    text_free(&text);
+}
+
 /* --- at random points */
 
 enum { POINTS = 20000, ROW = 100, SLICE = 4000 };
@@ -304,6 +315,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forms_are_found),
         cmocka_unit_test(accurate_forms_stay),
+        cmocka_unit_test(many_are_tried_together),
         cmocka_unit_test(every_function_keeps_the_contract),
         cmocka_unit_test(programs_keep_the_contract),
         cmocka_unit_test(f32_is_untouched),
