@@ -200,7 +200,9 @@ static void coarsen(const Near *n, Value only, Primitive plain) {
     put(n, only, plain, last);
 }
 
-enum { FEW = 12 }; /* candidates that are tried alone: each costs a walk over the program */
+/* Candidates are tried alone where their number times the program's values is no more: each try is a walk over the
+ * program, of some 5 us a value. */
+enum { ALONE = 4096 };
 
 /* Each candidate, or all of one primitive, in the order of the table. */
 static void improve_each(const Near *n, bool few, Improve *improve) {
@@ -214,7 +216,7 @@ static void improve_each(const Near *n, bool few, Improve *improve) {
 }
 
 static void improve_all(const Near *n, bool all) {
-    bool few = count_candidates(n) <= FEW;
+    bool few = (uint64_t)count_candidates(n) * n->ir->nodes.count <= ALONE;
     if (!all) improve_each(n, few, add_finest);
     if (all || few) improve_each(n, few, coarsen);
 }
@@ -244,8 +246,8 @@ static bool is_any(const Near *n) {
     return false;
 }
 
-/* Larger programs are left as they are: each try computes all values at all probes. */
-enum { LARGEST = 4096 };
+/* Values. Larger programs are left as they are: each value takes 35 KB while forms are tried. */
+enum { LARGEST = 2048 };
 
 static void choose(Near *n) {
     find_smooth(n);

@@ -112,10 +112,11 @@ static void fill_weak(const Probes *p, Block *out, const IrNode *node) {
 
 /* --- one value */
 
-static void open_block(const Probes *p, Block *block) {
+static void open_block(const Probes *p, Block *block, DType type) {
+    size_t bytes = dtype_is_float(type) ? sizeof(float) : sizeof(int64_t);
     if (block->lo) return;
-    block->lo = arena_alloc(p->arena, POINTS * sizeof(int64_t));
-    block->hi = arena_alloc(p->arena, POINTS * sizeof(int64_t));
+    block->lo = arena_alloc(p->arena, POINTS * bytes);
+    block->hi = arena_alloc(p->arena, POINTS * bytes);
     block->v = arena_alloc(p->arena, POINTS * sizeof(int64_t));
     block->nan = arena_alloc(p->arena, POINTS);
 }
@@ -182,7 +183,7 @@ static void compute(Probes *p, Value value, uint32_t out, Primitive form) {
         *block = p->slots[slot_of(p, node->arg[0])];
         return;
     }
-    open_block(p, block);
+    open_block(p, block, node->type.dtype);
     if (node->op == IR_INPUT || node->op == IR_MATMUL)
         fill_leaf(p, block, node->type.dtype);
     else if (node->op == IR_CONST)

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "compiler/near.h"
 #include "compiler/simplify.h"
 #include "grammar/parse.h"
 #include "tuner/problem.h"
@@ -284,6 +285,7 @@ static bool check_kernel(Checking *c, const OpName *ops, uint32_t count, DType d
         lowered(c->arena, c->registry, text_string(&program), dtype, OPS_ELEMENTS, c->out);
     text_free(&program);
     if (!ir) return why_set(why, "%s", "an op does not compile");
+    if (strcmp(c->device->language, "cuda") == 0) ir = near(c->arena, ir, NULL);
     Kernels kernels = kernels_find(c->arena, c->library, ir);
     if (kernels.list.count == 0 && count == 1) return c->result->uncovered++, true;
     if (kernels.list.count == 0) return check_each(c, ops, count, dtype, why);

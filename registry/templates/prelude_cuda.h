@@ -410,7 +410,7 @@ K_INLINE float k_near_exp2(float x) {
 
 //@ k_near_exp
 K_INLINE float k_near_exp(float x) {
-    return k_ex2(x * 1.44269504f);
+    return __expf(x);
 }
 
 //@ k_near_expm1

@@ -2,6 +2,7 @@
 # What needs a GPU, in one go, from a finished build: tests/gpu/run.sh [parts…] [> log]
 #   tests      the unit programs that look for a GPU, and the command line's tests
 #   sanitize   compute-sanitizer memcheck over those that inject no faults
+#   near       near forms at every number of bf16 and f16, beside --math strict
 #   programs   three expressions in f32 and bf16: time, roof, speed-up; examples/programs/ beside NumPy
 #   templates  100 legal points of every hand-written kernel and type, through the whole gate
 #   points     sensible points of generated kernels over rows, of reductions and of products with an epilogue
@@ -18,7 +19,7 @@ export KFUSE=$PWD/$build/kfuse KFUSE_WORKER=$PWD/$build/kfuse-worker
 store=$(mktemp -d)
 trap 'rm -rf "$store"' EXIT
 export KFUSE_CACHE=$store
-parts=${*:-tests programs start sanitize}
+parts=${*:-tests near programs start sanitize}
 failed=
 
 part() { case " $parts " in *" $1 "*) return 0 ;; esac; return 1; }
@@ -55,6 +56,8 @@ if part programs; then
     done
     check python3 tests/programs/check.py kernel --device cuda
 fi
+
+if part near; then check python3 tests/gpu/near.py; fi
 
 # template FILE DTYPE: candidates may need too much of the device, not fail otherwise.
 template() {

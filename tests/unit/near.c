@@ -9,6 +9,7 @@
 #include "compiler/eval.h"
 #include "compiler/ir_text.h"
 #include "compiler/simplify.h"
+#include "kfuse_objects.h"
 #include "program.h"
 #include "tuner/ops.h"
 
@@ -96,6 +97,17 @@ static void accurate_forms_stay(void **state) {
         {"exp(x)", "0:bf16", "1 primitive in near form: exp"}, /* whatever the size */
     };
     ASSERT_ALL_DONE(cases);
+}
+
+/* Too many to be tried one by one: those of one primitive together. */
+static void many_are_tried_together(void **state) {
+    (void)state;
+    Text text = {0};
+    text_add(&text, "return exp(20 * tanh(x))");
+    for (int i = 1; i < 60; i++) text_printf(&text, ", silu(x * %d)", i);
+    const Case c = {text_string(&text), "4:f16", "119 primitives in near forms: div exp"};
+    assert_done(&c);
+    text_free(&text);
 }
 
 /* --- at random points */
@@ -300,10 +312,47 @@ static void texts_are_plain(void **state) {
     program_close(&program);
 }
 
+/* A program as kernels of a language have it, and what its report tells. */
+static void assert_told(KfSession *session, KfMath math, const char *language, const char *told) {
+    const KfProblem problem = {
+        .has_plain_shape = true,
+        .plain = {.type = KF_BF16, .rank = 1, .dim = {64}},
+        .math = math,
+    };
+    KfProgram *program;
+    assert_int_equal(kf_program_open(session, "tanh(x) / 3 + y", SIZE_MAX, &problem, &program),
+                     KF_OK);
+    bool near = program_ir(program, language) != program->simplified;
+    assert_string_equal(program_done(program, program->arena, language), told);
+    assert_int_equal(near, strstr(told, "near") != NULL);
+    assert_ptr_equal(program_ir(program, language), program_ir(program, language));
+    kf_program_close(program);
+}
+
+static void modes_are_kept(void **state) {
+    (void)state;
+    char folder[] = "/tmp/kfuse-near-XXXXXX", command[64];
+    KfSession *session;
+    assert_non_null(mkdtemp(folder));
+    const KfSessionOptions options = {.cache = folder, .no_user_ops = true};
+    assert_int_equal(kf_session_open(&session, &options), KF_OK);
+    assert_told(session, KF_MATH_DEFAULT, "cuda", "2 primitives in near forms: div tanh");
+    assert_told(session, KF_MATH_STRICT, "cuda", "");
+    assert_told(session, KF_MATH_DEFAULT, "c", "");
+    assert_told(session, KF_MATH_FAST, "cuda",
+                "1 product contracted to fma, 1 division turned into a multiplication, "
+                "1 primitive in near form: tanh");
+    kf_session_close(session);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(modes_are_kept),
         cmocka_unit_test(forms_are_found),
         cmocka_unit_test(accurate_forms_stay),
+        cmocka_unit_test(many_are_tried_together),
         cmocka_unit_test(every_function_keeps_the_contract),
         cmocka_unit_test(programs_keep_the_contract),
         cmocka_unit_test(f32_is_untouched),
