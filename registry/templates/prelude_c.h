@@ -242,6 +242,8 @@ K_EXACT(k_sqrt, sqrt, K_512(sqrt, x, x))
 #define K_FMA(a, b, c) __builtin_ia32_vfmaddpd256(a, b, c)
 #elif defined(__FMA__) && K_WIDTH / K_BYTES == 8 && !K_F64
 #define K_FMA(a, b, c) __builtin_ia32_vfmaddps256(a, b, c)
+#elif defined(__FMA__) && K_WIDTH / K_BYTES == 4 && !K_F64
+#define K_FMA(a, b, c) __builtin_ia32_vfmaddps(a, b, c)
 #endif
 K_INLINE k_real k_fma(k_real a, k_real b, k_real c) {
 #ifdef K_FMA
