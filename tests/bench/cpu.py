@@ -11,7 +11,7 @@ import numpy
 import cells
 import cpu_ops
 
-CACHE_TIMES = 4
+CACHE_TIMES, SETS = 4, 600  # sets at most
 SAMPLE_SECONDS = 1e-3  # calls shorter than this are timed together
 ROUNDS, ROUNDS_SLOW, SLOW = 11, 3, 4  # a contender SLOW times as slow as kfuse at first is timed ROUNDS_SLOW times
 
@@ -92,7 +92,7 @@ class Cpu:
         """All but the first are copies: only where they lie matters."""
         first = self.set(cell, kernel)
         bytes_ = sum(a.nbytes for a in [*first.inputs.values(), *first.outputs])
-        more = max(2, math.ceil(CACHE_TIMES * last_cache() / bytes_)) - 1
+        more = min(SETS, max(2, math.ceil(CACHE_TIMES * last_cache() / bytes_))) - 1
         return [first] + [Set({name: a.copy() for name, a in first.inputs.items()},
                               [numpy.zeros_like(a) for a in first.outputs]) for _ in range(more)]
 

@@ -61,6 +61,9 @@ def arguments():
     known.ops = known.ops.split(";")
     for key in ("types", "shapes", "threads"):
         setattr(known, key, getattr(known, key).split(","))
+    cpus = len(os.sched_getaffinity(0))
+    if max(map(int, known.threads)) > cpus:
+        parser.error(f"--threads: {cpus} CPUs are given to this process")
     for key, names in [("ops", cpu_ops.OPS), ("types", TYPES)]:
         for name in getattr(known, key):
             if name not in names:
