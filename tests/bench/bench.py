@@ -83,12 +83,16 @@ COLUMNS = [
 ]
 
 
-def plain(texts):
-    return " ".join(format(text, f"{'<' if width < 0 else '>'}{abs(width)}") for text, (_, width, _) in zip(texts, COLUMNS))
+def plain(texts, columns):
+    return " ".join(format(text, f"{'<' if width < 0 else '>'}{abs(width)}") for text, (_, width, _) in zip(texts, columns))
 
 
-def say(r):
-    print(plain([text(r) for _, _, text in COLUMNS]) + "  " + r["winner"], flush=True)
+def head(columns):
+    return plain([title for title, _, _ in columns], columns) + "  winner"
+
+
+def say(r, columns):
+    print(plain([text(r) for _, _, text in columns], columns) + "  " + r["winner"], flush=True)
 
 
 def merged(paths):
@@ -101,10 +105,10 @@ def merged(paths):
     return {"machine": parts[0]["machine"], "rows": rows, "failures": sum((part["failures"] for part in parts), [])}
 
 
-def markdown(paths):
+def markdown(paths, columns):
     found = merged(paths)
-    lines = [[title for title, _, _ in COLUMNS], ["---"] * len(COLUMNS)]
-    lines += [[text(r) for _, _, text in COLUMNS] for r in found["rows"]]
+    lines = [[title for title, _, _ in columns], ["---"] * len(columns)]
+    lines += [[text(r) for _, _, text in columns] for r in found["rows"]]
     print(found["machine"], "", *("| " + " | ".join(line) + " |" for line in lines), sep="\n")
     for group in dict.fromkeys(r["group"] for r in found["rows"]):
         print("", *summary(group, found["rows"]), sep="\n")
@@ -120,7 +124,7 @@ def summary(group, rows):
     """Means of the rivals' times over kfuse's, and on how many rows kfuse is no slower than each."""
     mine = [r for r in rows if r["group"] == group and r["best_ratio"]]
     lines = []
-    for name in [n for n in ("eager", "compile", "autotune") if any(n in r["ratio"] for r in mine)]:
+    for name in dict.fromkeys(name for r in mine for name in r["ratio"]):
         ratios = [r["ratio"][name] for r in mine if name in r["ratio"]]
         lines.append(f"{group}: {name}/kfuse {geometric_mean(ratios):.3f} (geometric mean of {len(ratios)}), "
                      f"no slower in {sum(x >= 1 for x in ratios)}, within 2 % in {sum(x >= 0.98 for x in ratios)}")
@@ -181,38 +185,44 @@ def asked_cells(asked):
 
 def save(path, machine, rows, failures):
     with open(path, "w") as file:
-        json.dump({"machine": machine.describe(), "rows": rows, "failures": failures}, file, indent=1)
+        json.dump({"machine": machine, "rows": rows, "failures": failures}, file, indent=1)
 
 
-def run(asked, options):
-    machine = Host() if asked.check else Torch(asked.device, asked.alone)
+def run(machine, list_, columns, options, out):
+    """All cells of the list, told as they come and kept in the file `out`, if there is one."""
     Kernel.load()
     began, rows, failures = time.monotonic(), [], []
-    print(machine.describe(), plain([title for title, _, _ in COLUMNS]) + "  winner", sep="\n", flush=True)
-    for cell in asked_cells(asked):
+    print(machine.describe(), head(columns), sep="\n", flush=True)
+    for cell in list_:
         try:
             rows.append(measure(cell, machine, options))
-            say(rows[-1])
+            say(rows[-1], columns)
         except Exception as error:  # a cell that fails is told, and the others go on
             failures.append(f"{cell}: {error}")
             print("FAILED", failures[-1].splitlines()[0], flush=True)
-        if asked.out:
-            save(asked.out, machine, rows, failures)
-    for group in asked.groups:
+        if out:
+            save(out, machine.describe(), rows, failures)
+    for group in dict.fromkeys(cell.group for cell in list_):
         print(*summary(group, rows), sep="\n")
     print(f"{len(rows)} cells, {len(failures)} failed, {time.monotonic() - began:.0f} s")
     return 1 if failures or not rows else 0
 
 
+def with_store(function):
+    """Called with a store of its own, if the environment names none."""
+    if "KFUSE_CACHE" in os.environ:
+        return function()
+    with tempfile.TemporaryDirectory() as store:
+        os.environ["KFUSE_CACHE"] = store
+        return function()
+
+
 def main():
     asked, options = arguments()
     if asked.table:
-        return markdown(asked.table)
-    if "KFUSE_CACHE" in os.environ:
-        return run(asked, options)
-    with tempfile.TemporaryDirectory() as store:
-        os.environ["KFUSE_CACHE"] = store
-        return run(asked, options)
+        return markdown(asked.table, COLUMNS)
+    machine = Host() if asked.check else Torch(asked.device, asked.alone)
+    return with_store(lambda: run(machine, asked_cells(asked), COLUMNS, options, asked.out))
 
 
 if __name__ == "__main__":

@@ -34,8 +34,8 @@ GROUPS = {  # ops, shapes, those of --check, types
 }
 PROGRAMS = {p.name: p for p in listing.programs()}
 SMALL = (5, 67, 3, 4)  # a program's sizes under --check
-BYTES = {"f32": 4, "bf16": 2, "f16": 2, "i8": 1}
-RTOL = {"f32": 1e-5, "bf16": 1e-2, "f16": 2e-3}
+BYTES = {"f64": 8, "f32": 4, "bf16": 2, "f16": 2, "i8": 1}
+RTOL = {"f64": 1e-12, "f32": 1e-5, "bf16": 1e-2, "f16": 2e-3}
 PRODUCT_RTOL = 1e-4  # f32: thousands of roundings an element
 
 
