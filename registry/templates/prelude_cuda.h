@@ -204,51 +204,6 @@ K_INLINE double k_round_f32(double x) {
     return (double)(float)x;
 }
 
-//@ k_exp2_near k_reciprocal_near
-// By the multifunction unit: 2 ulp, subnormal powers kept; the reciprocal of a normal number.
-K_INLINE float k_exp2_near(float x) {
-#ifdef __CUDA_ARCH__
-    float y;
-    asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-#else
-    return exp2f(x);
-#endif
-}
-K_INLINE float k_reciprocal_near(float x) {
-#ifdef __CUDA_ARCH__
-    float y;
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-#else
-    return 1 / x;
-#endif
-}
-
-//@ k_gelu
-// x times the normal distribution, for results of BYTES: as ops.kf has it for 4, by erfcf. For 2, in half the time
-// and as near: erfc(z) = t 2^(-z z log2(e) + w p(w)) for z >= 0, t = 1 / (1 + z / 2), w = 1 - t. p leaves 5e-8 of
-// erfc over its whole tail, and what is rounded is small where erfc is near 1.
-template <int BYTES> K_INLINE float k_gelu(float x) {
-    const float bounded = fmaxf(x, -40.0f); // -inf * 0 would be NaN; a NaN comes by the other factor
-    if constexpr (BYTES > 2) {
-        return 0.5f * bounded * erfcf(x * -0.70710678118654752f);
-    } else {
-        const float size = fminf(fabsf(x), 40.0f), half = size * 0.35355339f;
-        const float t = k_reciprocal_near(1.0f + half), w = half * t;
-        float p = fmaf(w, -0.20122479f, 0.86921942f);
-        p = fmaf(w, p, -1.28910410f);
-        p = fmaf(w, p, 0.69517732f);
-        p = fmaf(w, p, -0.22057226f);
-        p = fmaf(w, p, 0.34652683f);
-        p = fmaf(w, p, 0.22442623f);
-        p = fmaf(w, p, -0.43696308f);
-        p = fmaf(w, p, -1.81312978f);
-        const float tail = t * k_exp2_near(fmaf(x * x, -0.72134752f, w * p));
-        return 0.5f * bounded * (x < 0 ? tail : 2.0f - tail);
-    }
-}
-
 //@ k_divide
 // i / extent, not negative, by a multiplication with the extent's reciprocal; 64-bit indices are divided.
 K_INLINE k_index k_divide(k_index i, k_index extent, long long reciprocal) {
