@@ -262,10 +262,10 @@ typedef struct Section {
     const char *begin, *end;
 } Section;
 
-/* Of both preludes, in order; returns their number. */
+/* Of all preludes, in order; returns their number. */
 static uint32_t find_sections(const EmitLanguage *language, Section sections[SECTIONS]) {
     uint32_t count = 0;
-    for (int p = 0; p < 2; p++) {
+    for (int p = 0; p < PRELUDES && language->preludes[p]; p++) {
         const char *at = strstr(emit_text(language->preludes[p]), "\n//@ ");
         while (at) {
             const char *next = strstr(at + 1, "\n//@ ");
