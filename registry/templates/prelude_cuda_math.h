@@ -117,6 +117,13 @@ K_INLINE float k_near_exp(float x) {
     return root * root;
 }
 
+//@ k_near_exp_shared
+// k_near_exp for what passes over a row compute again: NVRTC takes no two asm statements for one, but two calls of
+// this, which is two instructions longer.
+K_INLINE float k_near_exp_shared(float x) {
+    return __expf(x);
+}
+
 //@ k_near_exp2
 // 10 ulp.
 K_INLINE float k_near_exp2(float x) {
