@@ -11,7 +11,8 @@
 
 const EmitLanguage emit_language_cuda = {
     .name = "cuda",
-    .preludes = {"registry/templates/prelude_cuda.h", "registry/templates/prelude_cuda_rows.h"},
+    .preludes = {"registry/templates/prelude_cuda.h", "registry/templates/prelude_cuda_math.h",
+                 "registry/templates/prelude_cuda_rows.h"},
     .index = "k_index",
     .divides = true,
     .vector = false,

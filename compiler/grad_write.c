@@ -189,7 +189,7 @@ static const char *spell(Writer *w, const char *name, bool reduces) {
 
 static const char *spell_primitive(Writer *w, Primitive primitive) {
     const PrimitiveInfo *info = primitive_info(primitive);
-    const char *names[] = {info->name, info->c, info->cuda_f32};
+    const char *names[] = {info->name, info->c, arena_printf(w->tape->arena, "%sf", info->c)};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (is_free(w, names[i], false)) return names[i];
     return spell(w, info->name, false);

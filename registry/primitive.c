@@ -37,10 +37,11 @@ bool primitive_errs(Primitive primitive) {
     return infos[primitive].class == CLASS_FUNCTION || infos[primitive].class == CLASS_NEAR;
 }
 
-/* CUDA's f32 spelling is C's: expf, rintf. */
+/* By C's name or its form for f32: exp, expf, rintf. */
 static bool is_called(const PrimitiveInfo *info, const char *name) {
-    return info->class != CLASS_OPERATOR &&
-           (!strcmp(info->name, name) || !strcmp(info->c, name) || !strcmp(info->cuda_f32, name));
+    size_t length = strlen(info->c);
+    bool of_c = !strncmp(info->c, name, length) && (!name[length] || !strcmp(name + length, "f"));
+    return info->class != CLASS_OPERATOR && (of_c || !strcmp(info->name, name));
 }
 
 bool primitive_find(const char *name, Primitive *primitive) {

@@ -23,7 +23,7 @@
 #define K_F64 0
 #define K_INDEX64 0
 typedef int k_index;
-#include "prelude_cuda.h"
+#include "prelude_cuda_math.h"
 #define KF_ENTRY(name) name
 #define ACC float
 #define T_x float
@@ -41,7 +41,7 @@ typedef int k_index;
 #define __INDEX__ 0
 #endif
 
-// What is computed of a vector. A sum is no 16-bit number, for which alone the near form of gelu is right: f32's.
+// What is computed of a vector.
 K_INLINE k_pack<T_y, __VEC__> elements(const k_pack<T_x, __VEC__> &x, const k_pack<T_b, __VEC__> &b) {
     k_pack<T_y, __VEC__> y;
 #pragma unroll

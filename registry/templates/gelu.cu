@@ -18,7 +18,7 @@
 #define K_F64 0
 #define K_INDEX64 0
 typedef int k_index;
-#include "prelude_cuda.h"
+#include "prelude_cuda_math.h"
 #define KF_ENTRY(name) name
 #define ACC float
 #define T_x float

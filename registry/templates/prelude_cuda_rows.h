@@ -1,26 +1,5 @@
-// What reduces, and rows as their threads see them: the second part of the helpers.
-#include "prelude_cuda.h"
-
-//@ k_max k_min
-// NaN goes through.
-template <typename R> K_INLINE R k_max(R a, R b) {
-    return a > b || a != a ? a : b;
-}
-template <typename R> K_INLINE R k_min(R a, R b) {
-    return a < b || a != a ? a : b;
-}
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-K_INLINE float k_max(float a, float b) {
-    float c;
-    asm("max.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
-    return c;
-}
-K_INLINE float k_min(float a, float b) {
-    float c;
-    asm("min.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
-    return c;
-}
-#endif
+// What reduces, and rows as their threads see them: the third part of the helpers.
+#include "prelude_cuda_math.h"
 
 //@ k_variance
 // From the sums of distances from nearly the mean, and of their squares: what the mean lacks is known, and no digits are
