@@ -37,11 +37,10 @@ void rows_print_source(const RowsEmitter *e);
 void rows_print_find_source(const RowsEmitter *e);
 /* A vector of it is converted as a whole. */
 bool rows_sees_words(const RowsEmitter *e, const Access *access);
-/* struct k_ahead: columns, read ahead or not; and one of them, `ahead`, for a row, where `shared` is not NULL with
- * room for `columns` vectors a thread, `room` elements an array, from there on. */
+/* struct k_ahead: columns, read ahead or not; and one of them, `ahead`, for a row. */
 void rows_print_ahead(const RowsEmitter *e);
 void rows_print_make_ahead(const RowsEmitter *e, const char *type, const char *row,
-                           const char *shared, int indent);
+                           int indent);
 
 /* struct k_pass0: what pass 0 gathers; nothing if it only stores. */
 void rows_print_struct(const RowsEmitter *e, uint32_t pass);

@@ -121,13 +121,10 @@ static void print_load(const RowsEmitter *e) {
     text_add(e->out, "        return pack;\n    }\n");
 }
 
-/* `all`: with what is outside the row as it is in memory, where that can be. */
-static void print_copies(const RowsEmitter *e, bool all) {
+static void print_copies(const RowsEmitter *e) {
     const Access *access;
-    text_printf(e->out,
-                "    template <%sint N>\n    __device__ __forceinline__ void copy%s(slots<N> &to, "
-                "const ROW &row, int v) const {\n",
-                all ? "bool SURE, " : "", all ? "_all" : "");
+    text_add(e->out, "    template <int N>\n    __device__ __forceinline__ void copy(slots<N> &to, "
+                     "const ROW &row, int v) const {\n");
     for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));) {
         const char *name = access->name;
         bool dense = access->class == ACCESS_DENSE;
@@ -136,22 +133,9 @@ static void print_copies(const RowsEmitter *e, bool all) {
                         vector(e, access, "true"));
         else
             text_printf(e->out, "        row.%s(&to.%s[threadIdx.x], %s, v, (%s)%s);\n",
-                        !dense ? "copy_row" : all ? "template copy_all<SURE>" : "copy", name, name, cuda_storage(access),
+                        dense ? "copy" : "copy_row", name, name, cuda_storage(access),
                         other(e, access));
     }
-    text_add(e->out, "    }\n");
-}
-
-static void print_mend(const RowsEmitter *e) {
-    const Access *access;
-    text_add(e->out, "    template <int N>\n    __device__ __forceinline__ void mend(slots<N> &slot, "
-                     "raw &pack, const ROW &row, int v) const {\n");
-    for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));)
-        if (access->class == ACCESS_DENSE)
-            text_printf(e->out,
-                        "        if (row.mend(pack.%s, v, (%s)%s)) slot.%s[threadIdx.x] = pack.%s;\n",
-                        access->name, cuda_storage(access), other(e, access), access->name,
-                        access->name);
     text_add(e->out, "    }\n");
 }
 
@@ -189,9 +173,7 @@ void rows_print_source(const RowsEmitter *e) {
                      "template <typename ROW> struct k_source {\n");
     print_members(e);
     print_load(e);
-    print_copies(e, false);
-    if (e->facts->keeps) print_copies(e, true);
-    if (e->facts->keeps) print_mend(e);
+    print_copies(e);
     print_fetch(e);
     print_see(e);
 }
@@ -224,7 +206,7 @@ void rows_print_ahead(const RowsEmitter *e) {
     const Access *access;
     if (!e->facts->columns) return;
     text_add(e->out, "\n// Arrays that are one row, read ahead if EARLY.\n"
-                     "template <int EARLY, int ITEMS, typename ROW> struct k_ahead {\n");
+                     "template <bool EARLY, int ITEMS, typename ROW> struct k_ahead {\n");
     for (uint32_t i = 0; (access = rows_next_load(e, ROWS_COLUMN, &i));)
         if (access->class == ACCESS_ROWS)
             text_printf(e->out, "    const k_columns<EARLY, ITEMS, %s, ROW> %s;\n",
@@ -233,17 +215,14 @@ void rows_print_ahead(const RowsEmitter *e) {
 }
 
 void rows_print_make_ahead(const RowsEmitter *e, const char *type, const char *row,
-                           const char *shared, int indent) {
+                           int indent) {
     const Access *access;
-    uint32_t count = 0, bytes = 0;
+    uint32_t count = 0;
     if (!e->facts->columns) return;
     text_printf(e->out, "%*sconst %s ahead = {", indent, "", type);
     for (uint32_t i = 0; (access = rows_next_load(e, ROWS_COLUMN, &i));) {
         if (access->class != ACCESS_ROWS) continue;
-        emit_next(e->out, count++, "{%s, %s", access->name, row);
-        if (shared) text_printf(e->out, ", %s + %u * room, columns}", shared, bytes);
-        if (!shared) text_add(e->out, "}");
-        bytes += dtype_info(access->dtype)->bytes;
+        emit_next(e->out, count++, "{%s, %s}", access->name, row);
     }
     text_add(e->out, "};\n");
 }

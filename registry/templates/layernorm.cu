@@ -103,7 +103,7 @@ K_INLINE void layernorm_row(const ROW &row, const T_x *x, const GAIN &gain, cons
                             const ACC eps) {
     const k_array<X, ROW> array = {x, KF_TO_x((ACC)0)};
     k_kept<KEEP, __ITEMS__, k_array<X, ROW>, ROW> kept(array);
-    kept.begin(row, 0);
+    kept.begin(row);
     if (ROW::BLOCKS > 1) k_cluster_wait();
     k_sum<ACC> sum = {0};
     kept.each([&](auto, auto &x, int) {

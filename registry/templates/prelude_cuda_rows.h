@@ -186,41 +186,23 @@ template <int TPR, int RPB, int CLUSTER, int ROUNDS = 1, typename V> K_INLINE V 
     return mine;
 }
 
-//@ k_copy_part
-// The first `bytes` of 16 or 8 into shared memory, zeros behind them, on their way until k_copy_wait.
-template <int BYTES> K_INLINE void k_copy_part(void *to, const void *from, int bytes) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    const unsigned int at = (unsigned int)__cvta_generic_to_shared(to);
-    if (BYTES == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(bytes));
-    else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(at), "l"(from), "r"(bytes));
-#else
-    for (int i = 0; i < BYTES; i++)
-        static_cast<unsigned char *>(to)[i] = i < bytes ? static_cast<const unsigned char *>(from)[i] : 0;
-#endif
-}
-
 //@ k_row
 // A row as its threads see it: vectors that begin at multiples of VEC elements in memory, so that the first and
 // the last may reach outside the row; none does if it is WHOLE. Thread `lane` of STRIDE has every STRIDE-th of them.
-// FLOWS if a thread takes several without a barrier in between; `met` counts its reductions.
-template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I, bool FLOWING = false> struct k_row {
-    enum { VEC = VECTOR, WHOLE = ALL, BLOCKS = CLUSTER, STRIDE = TPR * CLUSTER, THREADS = TPR * RPB, FLOWS = FLOWING };
+// `met` counts its reductions.
+template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I> struct k_row {
+    enum { VEC = VECTOR, WHOLE = ALL, BLOCKS = CLUSTER, STRIDE = TPR * CLUSTER, THREADS = TPR * RPB };
     long long first; // element of vector 0
     I lead, end;     // where the row begins and ends, from there
-    I there;         // of its vectors, what is there of an array like this one
     I lane;
-    mutable int met;
+    mutable int met = 0;
 
     // Without columns where there is no such row.
-    __device__ __forceinline__ k_row(long long row, long long rows, long long cols, int met = 0) : met(met) {
+    __device__ __forceinline__ k_row(long long row, long long rows, long long cols) {
         const long long begin = row * cols;
         lead = WHOLE ? 0 : (I)(begin % VEC);
         first = begin - lead;
         end = row < rows ? lead + (I)cols : lead;
-        const long long rest = rows * cols - first, all = (end + VEC - 1) / VEC * (long long)VEC;
-        there = (I)(rest < all ? rest : all);
         lane = (I)(CLUSTER > 1 ? blockIdx.x % CLUSTER * TPR + threadIdx.x : threadIdx.x % TPR);
     }
     __device__ __forceinline__ bool has(I v) const {
@@ -277,23 +259,6 @@ template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I, bool 
         else
             *to = load_row<true>(from, v, other);
     }
-    // The same with what is outside the row as it is in the array, for `mend`: nothing waits. SURE that the row has it.
-    template <bool SURE, typename T>
-    __device__ __forceinline__ void copy_all(k_pack<T, VEC> *to, const T *from, I v, T other) const {
-        enum { BYTES = k_pack<T, VEC>::BYTES, SIZE = BYTES < 8 ? 8 : BYTES };
-        if (BYTES < 8 || !(SURE || has(v))) return copy(to, from, v, other);
-        from += first + v * VEC;
-        if (WHOLE) return k_copy_async<SIZE>(to, from, true);
-        k_copy_part<SIZE>(to, from, (int)(there - v * VEC < VEC ? there - v * VEC : VEC) * (int)sizeof(T));
-    }
-    // Vector v as it is seen: whether it reaches outside the row.
-    template <typename T> __device__ __forceinline__ bool mend(k_pack<T, VEC> &pack, I v, T other) const {
-        if (WHOLE || full(v)) return false;
-#pragma unroll
-        for (int j = 0; j < VEC; j++)
-            if (!holds(v, j)) pack.at[j] = other;
-        return true;
-    }
     template <typename T>
     __device__ __forceinline__ void store(T *to, I v, const k_pack<T, VEC> &pack) const {
         to += first + v * VEC;
@@ -317,12 +282,12 @@ template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I, bool 
             if (holds(v, j)) to[(v * VEC + j - lead) * step] = pack.at[j];
     }
     template <typename V> __device__ __forceinline__ V reduce(V mine) const {
-        return k_row_reduce<TPR, RPB, CLUSTER, (FLOWS || CLUSTER > 1 ? 2 : 1)>(mine, met++);
+        return k_row_reduce<TPR, RPB, CLUSTER, (CLUSTER > 1 ? 2 : 1)>(mine, met++);
     }
 };
 
 //@ k_kept
-// A thread's share of a row, kept or read again each time: begin(row, passes), then in each pass each(visit), which calls
+// A thread's share of a row, kept or read again each time: begin(row), then in each pass each(visit), which calls
 // visit(v, seen, i) for its vectors v, the last ones perhaps outside the row, the i-th of the thread. FROM says what is
 // read of a vector, `raw`, and what of that is `seen`; and how the block's threads keep raw ones in shared memory, in
 // `slots`.
@@ -336,7 +301,7 @@ template <int ITEMS, typename FROM, typename ROW> struct k_kept<0, ITEMS, FROM, 
 
     __device__ __forceinline__ explicit k_kept(const FROM &from) : from(from) {
     }
-    __device__ __forceinline__ void begin(const ROW &now, int) {
+    __device__ __forceinline__ void begin(const ROW &now) {
         typename FROM::raw raw[ITEMS];
         row = &now;
 #pragma unroll
@@ -362,7 +327,7 @@ template <int ITEMS, typename FROM, typename ROW> struct k_kept<1, ITEMS, FROM, 
     }
     __device__ __forceinline__ explicit k_kept(const FROM &from) : from(from) {
     }
-    __device__ __forceinline__ void begin(const ROW &now, int) {
+    __device__ __forceinline__ void begin(const ROW &now) {
         slots *slot = first();
         row = &now;
 #pragma unroll ITEMS
@@ -388,7 +353,7 @@ template <int ITEMS, typename FROM, typename ROW> struct k_kept<2, ITEMS, FROM, 
 
     __device__ __forceinline__ explicit k_kept(const FROM &from) : from(from) {
     }
-    __device__ __forceinline__ void begin(const ROW &now, int) {
+    __device__ __forceinline__ void begin(const ROW &now) {
         row = &now;
     }
     template <typename F> __device__ __forceinline__ void each(F visit) {
@@ -403,96 +368,6 @@ template <int ITEMS, typename FROM, typename ROW> struct k_kept<2, ITEMS, FROM, 
                 visit(v + i * ROW::STRIDE, seen, 0);
             }
         }
-    }
-};
-
-//@ k_ring
-// The same for all rows of a thread, in shared memory, with the next ones on their way: a ring of steps of ITEMS vectors in
-// BYTES, which the last pass over a row leaves to what comes. A thread fetches what it reads itself, so that none waits for
-// another. find(at) is what is read of row `at`, a number of type N; rows are `apart`.
-template <int ITEMS, typename FROM, typename ROW, typename N, typename FIND, int BYTES> struct k_ring {
-    typedef typename FROM::template slots<ROW::THREADS> slots;
-    enum { FIT = BYTES / (ITEMS * (int)sizeof(slots)), STEPS = FIT < 32 ? FIT : 32 };
-    const FIND &find;
-    const N apart, rows, cols;
-    N at; // the row that is fetched, from vector v on, into step `to`
-    ROW coming;
-    FROM from;
-    int v, to;
-    const ROW *row; // the row that is kept, from step `start` on
-    int start, pass, passes;
-
-    static __device__ __forceinline__ slots *step(int number) {
-        KF_SHARED(slots, all);
-        return all + number * ITEMS;
-    }
-    static __device__ __forceinline__ int behind(int number) {
-        return number + 1 == STEPS ? 0 : number + 1;
-    }
-    __device__ __forceinline__ k_ring(const FIND &find, N at, N apart, N rows, N cols)
-        : find(find), apart(apart), rows(rows), cols(cols), at(at), coming(at, rows, cols), from(find(at)),
-          v(coming.lane), to(0), start(0) {
-        skip();
-#pragma unroll 1
-        for (int i = 0; i < STEPS; i++) fetch();
-    }
-    // To a row of which this thread has vectors.
-    __device__ __forceinline__ void skip() {
-        while (at < rows && !coming.has(v)) {
-            at += apart;
-            coming = ROW(at, rows, cols);
-            from = find(at);
-            v = coming.lane;
-        }
-    }
-    // A group of copies ends where the next begins.
-    __device__ __forceinline__ void fetch() {
-        k_copy_commit();
-        if (at < rows) {
-            slots *const slot = step(to);
-            if (coming.has(v + (ITEMS - 1) * ROW::STRIDE)) {
-#pragma unroll
-                for (int i = 0; i < ITEMS; i++) from.template copy_all<true>(slot[i], coming, v + i * ROW::STRIDE);
-            } else {
-#pragma unroll 1
-                for (int i = 0; i < ITEMS; i++) from.template copy_all<false>(slot[i], coming, v + i * ROW::STRIDE);
-            }
-            v += ROW::STRIDE * ITEMS;
-            skip();
-        }
-        to = behind(to);
-    }
-    __device__ __forceinline__ void begin(const ROW &now, int count) {
-        row = &now;
-        passes = count;
-        pass = 0;
-    }
-    // Of what was fetched, STEPS groups begin with the step that is due, as the first pass ends one in each: all but the
-    // last STEPS - 1 must be there.
-    template <typename F> __device__ __forceinline__ void each(F visit) {
-        const bool first = pass == 0, last = ++pass == passes;
-        int due = start, count = 0;
-        for (int v = row->lane; row->has(v); v += ROW::STRIDE * ITEMS, count += ITEMS, due = behind(due)) {
-            slots *const slot = step(due);
-            typename FROM::raw raw[ITEMS];
-            if (first) {
-                k_copy_commit();
-                k_copy_wait<STEPS - 1>();
-            }
-#pragma unroll
-            for (int i = 0; i < ITEMS; i++) {
-                raw[i] = FROM::fetch(slot[i]);
-                if (first) from.mend(slot[i], raw[i], *row, v + i * ROW::STRIDE);
-            }
-#pragma unroll
-            for (int i = 0; i < ITEMS; i++) {
-                typename FROM::seen seen;
-                FROM::see(seen, raw[i]);
-                visit(v + i * ROW::STRIDE, seen, count + i);
-            }
-            if (last) fetch();
-        }
-        if (last) start = due;
     }
 };
 
@@ -515,15 +390,8 @@ template <typename X, typename ROW> struct k_array {
     template <int N> __device__ __forceinline__ void copy(slots<N> &to, const ROW &row, int v) const {
         row.copy(&to.at[threadIdx.x], x, v, other);
     }
-    template <bool SURE, int N>
-    __device__ __forceinline__ void copy_all(slots<N> &to, const ROW &row, int v) const {
-        row.template copy_all<SURE>(&to.at[threadIdx.x], x, v, other);
-    }
     template <int N> static __device__ __forceinline__ raw fetch(const slots<N> &from) {
         return from.at[threadIdx.x];
-    }
-    template <int N> __device__ __forceinline__ void mend(slots<N> &slot, raw &pack, const ROW &row, int v) const {
-        if (row.mend(pack, v, other)) slot.at[threadIdx.x] = pack;
     }
     static __device__ __forceinline__ void see(seen &x, const raw &pack) {
 #pragma unroll
@@ -532,25 +400,19 @@ template <typename X, typename ROW> struct k_array {
 };
 
 //@ k_columns
-// What an array that is one row has for a thread's vectors: EARLY 1 reads it ahead into registers, 2 into shared memory,
-// COUNT of its vectors at `at`.
-template <int EARLY, int ITEMS, typename T, typename ROW> struct k_columns {
+// What an array that is one row has for a thread's vectors, read ahead if EARLY.
+template <bool EARLY, int ITEMS, typename T, typename ROW> struct k_columns {
     typedef k_pack<T, ROW::VEC> pack;
     const T *const from;
-    pack kept[EARLY == 1 ? ITEMS : 1];
-    pack *const at;
+    pack kept[EARLY ? ITEMS : 1];
 
-    __device__ __forceinline__ k_columns(const T *from, const ROW &row, void *to = 0, int count = 0)
-        : from(from), at(static_cast<pack *>(to) + threadIdx.x) {
+    __device__ __forceinline__ k_columns(const T *from, const ROW &row) : from(from) {
 #pragma unroll
-        for (int i = 0; EARLY == 1 && i < ITEMS; i++) kept[i] = row.load_row(from, row.lane + i * ROW::STRIDE);
-#pragma unroll 4
-        for (int i = 0; EARLY == 2 && i < count; i++)
-            at[i * ROW::THREADS] = row.load_row(from, row.lane + i * ROW::STRIDE);
+        for (int i = 0; EARLY && i < ITEMS; i++) kept[i] = row.load_row(from, row.lane + i * ROW::STRIDE);
     }
     // Those of vector v, the i-th of the thread.
     template <typename I> __device__ __forceinline__ pack get(const ROW &row, I v, int i) const {
-        return EARLY == 2 ? at[i * ROW::THREADS] : EARLY == 1 ? kept[i] : row.load_row(from, v);
+        return EARLY ? kept[i] : row.load_row(from, v);
     }
 };
 

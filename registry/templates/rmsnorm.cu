@@ -86,7 +86,7 @@ template <int KEEP, typename ROW, typename GAIN>
 K_INLINE void rmsnorm_row(const ROW &row, const T_x *x, const GAIN &gain, T_y *y, const ACC share, const ACC eps) {
     const k_array<X, ROW> array = {x, KF_TO_x((ACC)0)};
     k_kept<KEEP, __ITEMS__, k_array<X, ROW>, ROW> kept(array);
-    kept.begin(row, 0);
+    kept.begin(row);
     if (ROW::BLOCKS > 1) k_cluster_wait();
     k_sum<ACC> squares = {0};
     kept.each([&](auto, auto &x, int) {

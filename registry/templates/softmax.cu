@@ -105,7 +105,7 @@ template <int KEEP, typename ROW>
 K_INLINE void softmax_row(const ROW &row, const T_x *x, T_y *y) {
     const k_array<X, ROW> array = {x, KF_TO_x(-K_INF)};
     k_kept<KEEP, __ITEMS__, k_array<X, ROW>, ROW> kept(array);
-    kept.begin(row, 0);
+    kept.begin(row);
     if (ROW::BLOCKS > 1) k_cluster_wait();
     if constexpr (KEEP == 0) {
         Largest largest = {-K_INF};

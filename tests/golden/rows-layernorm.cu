@@ -21,14 +21,6 @@ template <typename ROW> struct k_source {
     __device__ __forceinline__ void copy(slots<N> &to, const ROW &row, int v) const {
         row.copy(&to.in_x[threadIdx.x], in_x, v, (unsigned short)0);
     }
-    template <bool SURE, int N>
-    __device__ __forceinline__ void copy_all(slots<N> &to, const ROW &row, int v) const {
-        row.template copy_all<SURE>(&to.in_x[threadIdx.x], in_x, v, (unsigned short)0);
-    }
-    template <int N>
-    __device__ __forceinline__ void mend(slots<N> &slot, raw &pack, const ROW &row, int v) const {
-        if (row.mend(pack.in_x, v, (unsigned short)0)) slot.in_x[threadIdx.x] = pack.in_x;
-    }
     template <int N> static __device__ __forceinline__ raw fetch(const slots<N> &from) {
         raw pack;
         pack.in_x = from.in_x[threadIdx.x];
@@ -77,7 +69,7 @@ K_INLINE k_online0 k_join(const k_online0 &a, const k_online0 &b) {
 }
 
 // Arrays that are one row, read ahead if EARLY.
-template <int EARLY, int ITEMS, typename ROW> struct k_ahead {
+template <bool EARLY, int ITEMS, typename ROW> struct k_ahead {
     const k_columns<EARLY, ITEMS, unsigned short, ROW> in_g;
     const k_columns<EARLY, ITEMS, unsigned short, ROW> in_b;
 };
@@ -103,9 +95,9 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, KEPT &kept, 
         const k_index kf_rows, const k_index kf_cols, const long long kf_cols_div,
         const float s_eps) {
     const k_index place = at < kf_rows ? at : kf_rows - 1;
-    kept.begin(row, 2);
+    kept.begin(row);
     const float share = 1 / (float)kf_cols;
-    if (ROW::BLOCKS > 1 && !ROW::FLOWS) k_cluster_wait();
+    if (ROW::BLOCKS > 1) k_cluster_wait();
 
     // pass 0
     k_online0 online0 = {0, {0, 0, 0, 0}};
@@ -159,9 +151,9 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, KEPT &kept, 
         const k_index kf_rows, const k_index kf_cols, const long long kf_cols_div,
         const float s_eps) {
     const k_index place = at < kf_rows ? at : kf_rows - 1;
-    kept.begin(row, 3);
+    kept.begin(row);
     const float share = 1 / (float)kf_cols;
-    if (ROW::BLOCKS > 1 && !ROW::FLOWS) k_cluster_wait();
+    if (ROW::BLOCKS > 1) k_cluster_wait();
 
     // pass 0
     k_pass0 pass0 = {0};
@@ -220,47 +212,27 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, KEPT &kept, 
 #endif
 
 extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__,
-        __KEEP__ == 3 ? __GRID__ : __KEEP__ == 0 && __EARLY__ == 0 && __VEC__ * __ITEMS__ * 1 > 16 && __VEC__ * __ITEMS__ * 1 <= 32 && __TPR__ * __RPB__ >= 256 ? 1024 / (__TPR__ * __RPB__) : 1)
+        __KEEP__ == 0 && __EARLY__ == 0 && __VEC__ * __ITEMS__ * 1 > 16 && __VEC__ * __ITEMS__ * 1 <= 32 && __TPR__ * __RPB__ >= 256 ? 1024 / (__TPR__ * __RPB__) : 1)
 KF_ENTRY(kf_layernorm)(const unsigned short *__restrict__ in_x,
         const unsigned short *__restrict__ in_g, const unsigned short *__restrict__ in_b,
         unsigned short *__restrict__ out_out, const long long kf_rows, const long long kf_cols,
         const long long kf_cols_div, const float s_eps) {
     k_begin<false>();
-    typedef k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int, __KEEP__ == 3> Row;
+    typedef k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int> Row;
     k_index top = (k_index)(blockIdx.x / __CLUSTER__) * __RPB__;
-    const k_index apart = (k_index)(gridDim.x / __CLUSTER__) * __RPB__;
     if (__CLUSTER__ > 1) k_meet_begin();
-#if __KEEP__ == 3
-    const auto find = [&](k_index at) {
-        return KF_ENTRY(k_find_source)<Row>(at, in_x, in_g, in_b, out_out, kf_rows, kf_cols,
-        kf_cols_div, s_eps);
-    };
-    enum { RING = (__EARLY__ ? (229376 / __GRID__ - 4096) / 416 * 160 : (229376 / __GRID__ - 4096)) };
-    k_ring<__ITEMS__, k_source<Row>, Row, k_index, decltype(find), RING> kept(
-        find, top + threadIdx.x / __TPR__, apart, kf_rows, kf_cols);
-    const int columns = __EARLY__ ? (kf_cols + (kf_cols % __VEC__ ? __VEC__ - 1 : 0) + Row::STRIDE * __VEC__ * __ITEMS__ - 1) / (Row::STRIDE * __VEC__ * __ITEMS__) * __ITEMS__ : 0;
-    const int room = columns * Row::THREADS * __VEC__;
-    KF_SHARED(unsigned char, shared);
-    const k_ahead<__EARLY__ ? 2 : 0, __ITEMS__, Row> ahead = {{in_g, Row(top + threadIdx.x / __TPR__, kf_rows, kf_cols), shared + RING + 0 * room, columns},
-        {in_b, Row(top + threadIdx.x / __TPR__, kf_rows, kf_cols), shared + RING + 2 * room, columns}};
-    if (__CLUSTER__ > 1) k_cluster_wait();
-#else
     const k_ahead<__KEEP__ == 0 && __EARLY__ && !(__PEEL__ && __GRID__), __ITEMS__, Row> ahead = {{in_g, Row(top + threadIdx.x / __TPR__, kf_rows, kf_cols)},
         {in_b, Row(top + threadIdx.x / __TPR__, kf_rows, kf_cols)}};
-#endif
-    for (int met = 0;;) {
+    for (;;) {
         const k_index at = top + threadIdx.x / __TPR__;
-        const Row row(at, kf_rows, kf_cols, met);
-#if __KEEP__ != 3
+        const Row row(at, kf_rows, kf_cols);
         k_kept<__KEEP__, __ITEMS__, k_source<Row>, Row> kept(KF_ENTRY(k_find_source)<Row>(at, in_x,
         in_g, in_b, out_out, kf_rows, kf_cols, kf_cols_div, s_eps));
-#endif
         KF_ENTRY(k_one_row)(row, at, kept, ahead, in_x, in_g, in_b, out_out, kf_rows, kf_cols,
         kf_cols_div, s_eps);
-        top += apart;
-        met = row.met;
+        top += (k_index)gridDim.x * __RPB__;
         if (__GRID__ == 0 || top >= kf_rows) break;
-        if (__KEEP__ != 3 && __TPR__ > 32) __syncthreads();
+        if (__TPR__ > 32) __syncthreads();
     }
 }
 
@@ -278,7 +250,7 @@ KF_ENTRY(kf_layernorm_any)(const unsigned short *__restrict__ in_x,
     for (; top < kf_rows; top += (k_index)gridDim.x * RPB) {
         const k_index at = top + threadIdx.x / TPR;
         const Row row(at, kf_rows, kf_cols);
-        const k_ahead<0, 1, Row> ahead = {{in_g, row}, {in_b, row}};
+        const k_ahead<false, 1, Row> ahead = {{in_g, row}, {in_b, row}};
         k_kept<2, __ITEMS__, k_source<Row>, Row> kept(KF_ENTRY(k_find_source)<Row>(at, in_x,
         in_g, in_b, out_out, kf_rows, kf_cols, kf_cols_div, s_eps));
         KF_ENTRY(k_one_row)(row, at, kept, ahead, in_x, in_g, in_b, out_out, kf_rows, kf_cols,

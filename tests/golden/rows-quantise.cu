@@ -22,13 +22,6 @@ template <typename ROW> struct k_source {
     __device__ __forceinline__ void copy(slots<N> &to, const ROW &row, int v) const {
         to.in_x[threadIdx.x] = row.load_each(in_x, in_x_step, v, (float)0);
     }
-    template <bool SURE, int N>
-    __device__ __forceinline__ void copy_all(slots<N> &to, const ROW &row, int v) const {
-        to.in_x[threadIdx.x] = row.load_each(in_x, in_x_step, v, (float)0);
-    }
-    template <int N>
-    __device__ __forceinline__ void mend(slots<N> &slot, raw &pack, const ROW &row, int v) const {
-    }
     template <int N> static __device__ __forceinline__ raw fetch(const slots<N> &from) {
         raw pack;
         pack.in_x = from.in_x[threadIdx.x];
@@ -74,8 +67,8 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, KEPT &kept,
         const k_index kf_out_s_s0) {
     const k_index place = at < kf_rows ? at : kf_rows - 1;
     const k_index i0 = place;
-    kept.begin(row, 2);
-    if (ROW::BLOCKS > 1 && !ROW::FLOWS) k_cluster_wait();
+    kept.begin(row);
+    if (ROW::BLOCKS > 1) k_cluster_wait();
 
     // pass 0
     k_pass0 pass0 = {-K_INF};
@@ -116,41 +109,21 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, KEPT &kept,
     }
 }
 
-extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__, __KEEP__ == 3 ? __GRID__ : 1)
+extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)
 KF_ENTRY(kf_abs_max_div_div_i8)(const float *__restrict__ in_x, signed char *__restrict__ out_q,
         float *__restrict__ out_s, const long long kf_rows, const long long kf_cols,
         const long long kf_cols_div, const long long kf_in_x_s0, const long long kf_in_x_s1,
         const long long kf_out_s_s0) {
     k_begin<false>();
-    typedef k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int, __KEEP__ == 3> Row;
+    typedef k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int> Row;
     k_index top = (k_index)(blockIdx.x / __CLUSTER__) * __RPB__;
-    const k_index apart = (k_index)(gridDim.x / __CLUSTER__) * __RPB__;
     if (__CLUSTER__ > 1) k_meet_begin();
-#if __KEEP__ == 3
-    const auto find = [&](k_index at) {
-        return KF_ENTRY(k_find_source)<Row>(at, in_x, out_q, out_s, kf_rows, kf_cols,
-        kf_cols_div, kf_in_x_s0, kf_in_x_s1, kf_out_s_s0);
-    };
-    enum { RING = (229376 / __GRID__ - 4096) };
-    k_ring<__ITEMS__, k_source<Row>, Row, k_index, decltype(find), RING> kept(
-        find, top + threadIdx.x / __TPR__, apart, kf_rows, kf_cols);
-    if (__CLUSTER__ > 1) k_cluster_wait();
-#else
-#endif
-    for (int met = 0;;) {
-        const k_index at = top + threadIdx.x / __TPR__;
-        const Row row(at, kf_rows, kf_cols, met);
-#if __KEEP__ != 3
-        k_kept<__KEEP__, __ITEMS__, k_source<Row>, Row> kept(KF_ENTRY(k_find_source)<Row>(at, in_x,
+    const k_index at = top + threadIdx.x / __TPR__;
+    const Row row(at, kf_rows, kf_cols);
+    k_kept<__KEEP__, __ITEMS__, k_source<Row>, Row> kept(KF_ENTRY(k_find_source)<Row>(at, in_x,
         out_q, out_s, kf_rows, kf_cols, kf_cols_div, kf_in_x_s0, kf_in_x_s1, kf_out_s_s0));
-#endif
-        KF_ENTRY(k_one_row)(row, at, kept, in_x, out_q, out_s, kf_rows, kf_cols, kf_cols_div,
+    KF_ENTRY(k_one_row)(row, at, kept, in_x, out_q, out_s, kf_rows, kf_cols, kf_cols_div,
         kf_in_x_s0, kf_in_x_s1, kf_out_s_s0);
-        top += apart;
-        met = row.met;
-        if (__GRID__ == 0 || top >= kf_rows) break;
-        if (__KEEP__ != 3 && __TPR__ > 32) __syncthreads();
-    }
 }
 
 // The same for any row, and arrays aligned to no more than an element; long rows are not

@@ -27,16 +27,6 @@ template <typename ROW> struct k_source {
         row.copy(&to.in_x[threadIdx.x], in_x, v, (unsigned short)0);
         row.copy(&to.in_res[threadIdx.x], in_res, v, (unsigned short)0);
     }
-    template <bool SURE, int N>
-    __device__ __forceinline__ void copy_all(slots<N> &to, const ROW &row, int v) const {
-        row.template copy_all<SURE>(&to.in_x[threadIdx.x], in_x, v, (unsigned short)0);
-        row.template copy_all<SURE>(&to.in_res[threadIdx.x], in_res, v, (unsigned short)0);
-    }
-    template <int N>
-    __device__ __forceinline__ void mend(slots<N> &slot, raw &pack, const ROW &row, int v) const {
-        if (row.mend(pack.in_x, v, (unsigned short)0)) slot.in_x[threadIdx.x] = pack.in_x;
-        if (row.mend(pack.in_res, v, (unsigned short)0)) slot.in_res[threadIdx.x] = pack.in_res;
-    }
     template <int N> static __device__ __forceinline__ raw fetch(const slots<N> &from) {
         raw pack;
         pack.in_x = from.in_x[threadIdx.x];
@@ -63,7 +53,7 @@ K_INLINE k_pass0 k_join(const k_pass0 &a, const k_pass0 &b) {
 }
 
 // Arrays that are one row, read ahead if EARLY.
-template <int EARLY, int ITEMS, typename ROW> struct k_ahead {
+template <bool EARLY, int ITEMS, typename ROW> struct k_ahead {
     const k_columns<EARLY, ITEMS, unsigned short, ROW> in_g;
 };
 #endif
@@ -87,9 +77,9 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, KEPT &kept, 
         unsigned short *__restrict__ out_h, const k_index kf_rows, const k_index kf_cols,
         const long long kf_cols_div) {
     const k_index place = at < kf_rows ? at : kf_rows - 1;
-    kept.begin(row, 2);
+    kept.begin(row);
     const float share = 1 / (float)kf_cols;
-    if (ROW::BLOCKS > 1 && !ROW::FLOWS) k_cluster_wait();
+    if (ROW::BLOCKS > 1) k_cluster_wait();
 
     // pass 0
     k_pass0 pass0 = {0};
@@ -132,45 +122,26 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, KEPT &kept, 
 }
 
 extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__,
-        __KEEP__ == 3 ? __GRID__ : __KEEP__ == 0 && __EARLY__ == 0 && __VEC__ * __ITEMS__ * 2 > 16 && __VEC__ * __ITEMS__ * 2 <= 32 && __TPR__ * __RPB__ >= 256 ? 1024 / (__TPR__ * __RPB__) : 1)
+        __KEEP__ == 0 && __EARLY__ == 0 && __VEC__ * __ITEMS__ * 2 > 16 && __VEC__ * __ITEMS__ * 2 <= 32 && __TPR__ * __RPB__ >= 256 ? 1024 / (__TPR__ * __RPB__) : 1)
 KF_ENTRY(kf_add_rmsnorm)(const unsigned short *__restrict__ in_x,
         const unsigned short *__restrict__ in_res, const unsigned short *__restrict__ in_g,
         unsigned short *__restrict__ out_y, unsigned short *__restrict__ out_h,
         const long long kf_rows, const long long kf_cols, const long long kf_cols_div) {
     k_begin<false>();
-    typedef k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int, __KEEP__ == 3> Row;
+    typedef k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int> Row;
     k_index top = (k_index)(blockIdx.x / __CLUSTER__) * __RPB__;
-    const k_index apart = (k_index)(gridDim.x / __CLUSTER__) * __RPB__;
     if (__CLUSTER__ > 1) k_meet_begin();
-#if __KEEP__ == 3
-    const auto find = [&](k_index at) {
-        return KF_ENTRY(k_find_source)<Row>(at, in_x, in_res, in_g, out_y, out_h, kf_rows,
-        kf_cols, kf_cols_div);
-    };
-    enum { RING = (__EARLY__ ? (229376 / __GRID__ - 4096) / 448 * 320 : (229376 / __GRID__ - 4096)) };
-    k_ring<__ITEMS__, k_source<Row>, Row, k_index, decltype(find), RING> kept(
-        find, top + threadIdx.x / __TPR__, apart, kf_rows, kf_cols);
-    const int columns = __EARLY__ ? (kf_cols + (kf_cols % __VEC__ ? __VEC__ - 1 : 0) + Row::STRIDE * __VEC__ * __ITEMS__ - 1) / (Row::STRIDE * __VEC__ * __ITEMS__) * __ITEMS__ : 0;
-    const int room = columns * Row::THREADS * __VEC__;
-    KF_SHARED(unsigned char, shared);
-    const k_ahead<__EARLY__ ? 2 : 0, __ITEMS__, Row> ahead = {{in_g, Row(top + threadIdx.x / __TPR__, kf_rows, kf_cols), shared + RING + 0 * room, columns}};
-    if (__CLUSTER__ > 1) k_cluster_wait();
-#else
     const k_ahead<__KEEP__ == 0 && __EARLY__ && !(__PEEL__ && __GRID__), __ITEMS__, Row> ahead = {{in_g, Row(top + threadIdx.x / __TPR__, kf_rows, kf_cols)}};
-#endif
-    for (int met = 0;;) {
+    for (;;) {
         const k_index at = top + threadIdx.x / __TPR__;
-        const Row row(at, kf_rows, kf_cols, met);
-#if __KEEP__ != 3
+        const Row row(at, kf_rows, kf_cols);
         k_kept<__KEEP__, __ITEMS__, k_source<Row>, Row> kept(KF_ENTRY(k_find_source)<Row>(at, in_x,
         in_res, in_g, out_y, out_h, kf_rows, kf_cols, kf_cols_div));
-#endif
         KF_ENTRY(k_one_row)(row, at, kept, ahead, in_x, in_res, in_g, out_y, out_h, kf_rows,
         kf_cols, kf_cols_div);
-        top += apart;
-        met = row.met;
+        top += (k_index)gridDim.x * __RPB__;
         if (__GRID__ == 0 || top >= kf_rows) break;
-        if (__KEEP__ != 3 && __TPR__ > 32) __syncthreads();
+        if (__TPR__ > 32) __syncthreads();
     }
 }
 
@@ -188,7 +159,7 @@ KF_ENTRY(kf_add_rmsnorm_any)(const unsigned short *__restrict__ in_x,
     for (; top < kf_rows; top += (k_index)gridDim.x * RPB) {
         const k_index at = top + threadIdx.x / TPR;
         const Row row(at, kf_rows, kf_cols);
-        const k_ahead<0, 1, Row> ahead = {{in_g, row}};
+        const k_ahead<false, 1, Row> ahead = {{in_g, row}};
         k_kept<2, __ITEMS__, k_source<Row>, Row> kept(KF_ENTRY(k_find_source)<Row>(at, in_x,
         in_res, in_g, out_y, out_h, kf_rows, kf_cols, kf_cols_div));
         KF_ENTRY(k_one_row)(row, at, kept, ahead, in_x, in_res, in_g, out_y, out_h, kf_rows,

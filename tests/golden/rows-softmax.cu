@@ -21,14 +21,6 @@ template <typename ROW> struct k_source {
     __device__ __forceinline__ void copy(slots<N> &to, const ROW &row, int v) const {
         row.copy(&to.in_x[threadIdx.x], in_x, v, (float)-K_INF);
     }
-    template <bool SURE, int N>
-    __device__ __forceinline__ void copy_all(slots<N> &to, const ROW &row, int v) const {
-        row.template copy_all<SURE>(&to.in_x[threadIdx.x], in_x, v, (float)-K_INF);
-    }
-    template <int N>
-    __device__ __forceinline__ void mend(slots<N> &slot, raw &pack, const ROW &row, int v) const {
-        if (row.mend(pack.in_x, v, (float)-K_INF)) slot.in_x[threadIdx.x] = pack.in_x;
-    }
     template <int N> static __device__ __forceinline__ raw fetch(const slots<N> &from) {
         raw pack;
         pack.in_x = from.in_x[threadIdx.x];
@@ -98,8 +90,8 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, KEPT &kept,
         const float *__restrict__ in_x, float *__restrict__ out_out, const k_index kf_rows,
         const k_index kf_cols, const long long kf_cols_div) {
     const k_index place = at < kf_rows ? at : kf_rows - 1;
-    kept.begin(row, 2);
-    if (ROW::BLOCKS > 1 && !ROW::FLOWS) k_cluster_wait();
+    kept.begin(row);
+    if (ROW::BLOCKS > 1) k_cluster_wait();
 
     // pass 0
     k_online0 online0 = {-K_INF, 0};
@@ -147,8 +139,8 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, KEPT &kept,
         const float *__restrict__ in_x, float *__restrict__ out_out, const k_index kf_rows,
         const k_index kf_cols, const long long kf_cols_div) {
     const k_index place = at < kf_rows ? at : kf_rows - 1;
-    kept.begin(row, 3);
-    if (ROW::BLOCKS > 1 && !ROW::FLOWS) k_cluster_wait();
+    kept.begin(row);
+    if (ROW::BLOCKS > 1) k_cluster_wait();
 
     // pass 0
     k_pass0 pass0 = {-K_INF};
@@ -194,37 +186,18 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, KEPT &kept,
 
 #endif
 
-extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__, __KEEP__ == 3 ? __GRID__ : 1)
+extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)
 KF_ENTRY(kf_softmax)(const float *__restrict__ in_x, float *__restrict__ out_out,
         const long long kf_rows, const long long kf_cols, const long long kf_cols_div) {
     k_begin<false>();
-    typedef k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int, __KEEP__ == 3> Row;
+    typedef k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int> Row;
     k_index top = (k_index)(blockIdx.x / __CLUSTER__) * __RPB__;
-    const k_index apart = (k_index)(gridDim.x / __CLUSTER__) * __RPB__;
     if (__CLUSTER__ > 1) k_meet_begin();
-#if __KEEP__ == 3
-    const auto find = [&](k_index at) {
-        return KF_ENTRY(k_find_source)<Row>(at, in_x, out_out, kf_rows, kf_cols, kf_cols_div);
-    };
-    enum { RING = (229376 / __GRID__ - 4096) };
-    k_ring<__ITEMS__, k_source<Row>, Row, k_index, decltype(find), RING> kept(
-        find, top + threadIdx.x / __TPR__, apart, kf_rows, kf_cols);
-    if (__CLUSTER__ > 1) k_cluster_wait();
-#else
-#endif
-    for (int met = 0;;) {
-        const k_index at = top + threadIdx.x / __TPR__;
-        const Row row(at, kf_rows, kf_cols, met);
-#if __KEEP__ != 3
-        k_kept<__KEEP__, __ITEMS__, k_source<Row>, Row> kept(KF_ENTRY(k_find_source)<Row>(at, in_x,
+    const k_index at = top + threadIdx.x / __TPR__;
+    const Row row(at, kf_rows, kf_cols);
+    k_kept<__KEEP__, __ITEMS__, k_source<Row>, Row> kept(KF_ENTRY(k_find_source)<Row>(at, in_x,
         out_out, kf_rows, kf_cols, kf_cols_div));
-#endif
-        KF_ENTRY(k_one_row)(row, at, kept, in_x, out_out, kf_rows, kf_cols, kf_cols_div);
-        top += apart;
-        met = row.met;
-        if (__GRID__ == 0 || top >= kf_rows) break;
-        if (__KEEP__ != 3 && __TPR__ > 32) __syncthreads();
-    }
+    KF_ENTRY(k_one_row)(row, at, kept, in_x, out_out, kf_rows, kf_cols, kf_cols_div);
 }
 
 // The same for any row, and arrays aligned to no more than an element; long rows are not

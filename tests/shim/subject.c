@@ -16,7 +16,7 @@ typedef struct Sampler {
     const Kernel *kernel;
     const Bound *bound;
     DeviceIdentity identity;
-    const char *where; /* "KEEP=3": the only points, or NULL */
+    const char *where; /* "KEEP=1": the only points, or NULL */
     Text source; /* of the unit in the making */
     uint32_t in_unit;
 } Sampler;

@@ -68,14 +68,14 @@ static void programs_are_right(void **state) {
     check_programs(NULL);
 }
 
-/* Several rows a block, the next on their way. */
-static void rings_are_right(void **state) {
+/* Whole turns and what is left of a row. */
+static void rows_in_shared_memory_are_right(void **state) {
     (void)state;
-    check_programs("KEEP=3");
+    check_programs("KEEP=1");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(programs_are_right),
-                                       cmocka_unit_test(rings_are_right)};
+                                       cmocka_unit_test(rows_in_shared_memory_are_right)};
     return cmocka_run_group_tests(tests, find_compiler, NULL);
 }
