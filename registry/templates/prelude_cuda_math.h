@@ -73,7 +73,7 @@ K_INLINE float k_lg2_normal(float x) {
 // of 2^-14, of which 2^32 times the power is never subnormal. `rest`, first, is what that power and t are off by, then
 // what the product lacks: few roundings remain. 31 instructions where erfcf has 44, and no larger an error.
 K_INLINE float k_erfc(float z) {
-    const float size = k_min(fabsf(z), 10.1f), half = 0.5f * size; // the result is 0 from 10.06 on
+    const float size = k_min(fmaxf(z, -z), 10.1f), half = 0.5f * size; // the result is 0 from 10.06 on
     const float t = k_rcp(1.0f + half), off = fmaf(-t, half, 1.0f - t), nearer = fmaf(t, off, t);
     const float square = size * size, low = fmaf(size, size, -square);
     const float shifted = fmaf(square, -1.44269504f, 768.0f), power = k_ex2(shifted - 736.0f);
@@ -95,7 +95,7 @@ K_INLINE float k_erfc(float z) {
 //@ k_gelu
 // x times the normal distribution, for results of BYTES: as ops.kf has it for 4. For 2, x or 0, whichever is larger, less
 // |x| erfc(|x| / sqrt(2)) / 2 = h 2^(-x x log2(e) / 2) t (1 + w P(w)), h = |x| / 2, t = 1 / (1 + h sqrt(1/2)), w = h t: as
-// near, but for the rounding of x x, in 19 instructions instead of 36. A square, so that small powers are not lost.
+// near, but for the rounding of x x, in 19 instructions instead of 38. A square, so that small powers are not lost.
 template <int BYTES> K_INLINE float k_gelu(float x) {
     if constexpr (BYTES > 2) return 0.5f * fmaxf(x, -40.0f) * k_erfc(x * -0.70710678118654752f);
     const float size = k_min(fabsf(x), 40.0f), half = 0.5f * size; // infinity times 0 would be NaN
