@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/near.h"
 #include "compiler/simplify.h"
 #include "compiler/splice.h"
 #include "compiler/verify.h"
@@ -80,9 +81,9 @@ static bool has_elements(const Ir *ir) {
 
 KfStatus pipeline_partitions(KfProgram *program, Arena *arena, const char *language,
                              Partitions *partitions) {
-    const Ir *ir = program->simplified;
     Uncovered uncovered = {0};
     if (program->template) return template_partitions(program, arena, language, partitions);
+    const Ir *ir = program_ir(program, language);
     if (!has_elements(ir)) return KF_OK;
     Chains chains = fuse(arena, library(program, language), ir, &uncovered);
     if (chains.list.count == 0) return refuse(program, language, &uncovered);
@@ -93,7 +94,7 @@ KfStatus pipeline_partitions(KfProgram *program, Arena *arena, const char *langu
 
 /* The program as the eager chain computes it, rounding after every operation, products among them;
  * NULL where that changes nothing, since no float is narrower than the compute type. */
-static const Ir *rounded_program(const KfProgram *program, Arena *arena) {
+static const Ir *rounded_program(const KfProgram *program, Arena *arena, const char *language) {
     const Ir *ir = program->simplified;
     LowerOptions options = program->lower;
     Diags diags = {.arena = arena};
@@ -103,8 +104,9 @@ static const Ir *rounded_program(const KfProgram *program, Arena *arena) {
             dtype_is_float(ir_node(ir, v)->type.dtype) && ir_node(ir, v)->type.dtype < ir->compute;
     options.round_each_op = true;
     if (!narrow || !program->ast) return NULL;
-    return simplify(arena, lower(arena, program->ast, program->session->registry, &options, &diags),
-                    true);
+    ir = simplify(arena, lower(arena, program->ast, program->session->registry, &options, &diags),
+                  true);
+    return program_takes_near(program, language) ? near(arena, ir, NULL) : ir;
 }
 
 /* A way that moves more than this many times the bytes of the first is tried only where the first
@@ -137,10 +139,12 @@ static void choose_partitions(Partitions *partitions, const Ir *ir, const KfTune
     partitions->list.count = count;
 }
 
-/* An equal step of a way before this one, which is tuned once. */
-static Part *find_equal(const Partitions *partitions, uint32_t before, const Part *part) {
-    for (uint32_t p = 0; p < before; p++)
-        for (uint32_t i = 0; i < partition_count(&partitions->list.data[p]); i++) {
+/* An equal step before step `step` of way `way`, which is tuned once. */
+static Part *find_equal(const Partitions *partitions, uint32_t way, uint32_t step,
+                        const Part *part) {
+    for (uint32_t p = 0; p <= way; p++)
+        for (uint32_t i = 0; i < (p < way ? partition_count(&partitions->list.data[p]) : step);
+             i++) {
             Part *other = partitions->list.data[p].parts[i];
             if (strcmp(other->problem.key.text, part->problem.key.text) == 0 &&
                 strcmp(other->problem.key.shape, part->problem.key.shape) == 0)
@@ -152,16 +156,17 @@ static Part *find_equal(const Partitions *partitions, uint32_t before, const Par
 /* The parts of one way as problems of their own. */
 static KfStatus build_partition(KfKernel *kernel, const TuneProblem *whole,
                                 const Partitions *partitions, uint32_t index,
-                                const ProblemOptions *options) {
+                                const KfTuneOptions *in) {
+    const ProblemOptions options = {kernel->program->math, in->hot, in->exact};
     const Partition *partition = &partitions->list.data[index];
     for (uint32_t i = 0; i < partition_count(partition); i++) {
         Part *part = partition->parts[i];
         const Ir *rounded = part->ir == whole->ir ? whole->rounded : NULL;
-        problem_build(kernel->arena, whole, part->ir, rounded, &part->kernels, options,
+        problem_build(kernel->arena, whole, part->ir, rounded, &part->kernels, &options,
                       &part->problem);
         KfStatus status = space_check_points(kernel->program, part);
         if (status != KF_OK) return status;
-        Part *equal = find_equal(partitions, index, part);
+        Part *equal = find_equal(partitions, index, in->point ? 0 : i, part);
         if (equal) partition->parts[i] = equal;
     }
     return KF_OK;
@@ -170,13 +175,12 @@ static KfStatus build_partition(KfKernel *kernel, const TuneProblem *whole,
 /* Of the ways besides the first, one without a legal point for each kernel is left out. */
 static KfStatus build_problems(KfKernel *kernel, const TuneProblem *whole, Partitions *partitions,
                                const KfTuneOptions *in) {
-    ProblemOptions options = {kernel->program->math, in->hot, in->exact};
     KfSession *session = kernel->program->session;
     uint32_t given = partitions->list.count, count = 0;
     for (uint32_t p = 0; p < given; p++) {
         size_t said = session->message.length;
         partitions->list.data[count] = partitions->list.data[p];
-        KfStatus status = build_partition(kernel, whole, partitions, count, &options);
+        KfStatus status = build_partition(kernel, whole, partitions, count, in);
         if (status != KF_OK && p == 0) return status;
         if (status == KF_OK)
             count++;
@@ -205,49 +209,98 @@ static bool add_companions(KfKernel *kernel, TuneProblem *whole, const Partition
     return only || problem_companions(kernel->arena, chain, kernels, whole, why);
 }
 
-const Chain *pipeline_eager(const KfProgram *program, Arena *arena) {
+/* Each operation by near forms where its own result, rounded as it is, leaves room. */
+const Chain *pipeline_eager(const KfProgram *program, Arena *arena, const char *language) {
     Diags diags = {.arena = arena};
     if (!program->ast) return NULL;
-    return eager(arena, program->ast, program->session->registry, &program->lower, program->ir,
-                 &diags);
+    Chain *chain = eager(arena, program->ast, program->session->registry, &program->lower,
+                         program->ir, &diags);
+    for (uint32_t i = 0; chain && program_takes_near(program, language) && i < chain->steps.count;
+         i++)
+        chain->steps.data[i].ir = near(arena, chain->steps.data[i].ir, NULL);
+    return chain;
+}
+
+/* What the device is. Where only its driver can tell, the measuring worker starts it now, and the
+ * program is cut into kernels meanwhile; where the store has nothing of it the compilers get warm, too.
+ */
+static KfStatus start(KfKernel *kernel, const KfTuneOptions *in, DeviceIdentity *identity,
+                      bool *known) {
+    KfSession *session = kernel->program->session;
+    bool unseen;
+    Why why;
+    phases_enter(&kernel->phases, PHASE_STORE);
+    if (!device_select(kernel->program->device, &kernel->device, &kernel->index, &why))
+        return session_say(session, KF_ENVIRONMENT, "%s", why.text);
+    *known =
+        tuning_recall(session, kernel->device, kernel->index, kernel->arena, identity, &unseen);
+    bool good = *known || (tuning_workers(kernel, in->jobs, &why) &&
+                           (!unseen || workers_warm(&kernel->workers, &why)));
+    phases_enter(&kernel->phases, PHASE_PLAN);
+    return good ? KF_OK : session_say(session, KF_ENVIRONMENT, "%s", why.text);
+}
+
+static KfStatus identify(KfKernel *kernel, DeviceIdentity *identity) {
+    KfSession *session = kernel->program->session;
+    Why why;
+    phases_enter(&kernel->phases, PHASE_IDENTITY);
+    bool good = tuning_identify(session, kernel->device, kernel->index, kernel->workers.bench,
+                                kernel->arena, identity, &why);
+    phases_enter(&kernel->phases, PHASE_PLAN);
+    return good ? KF_OK : session_say(session, KF_ENVIRONMENT, "%s", why.text);
+}
+
+/* The store's answer, or a race. */
+static KfStatus answer_or_tune(KfKernel *kernel, const KfTuneOptions *in, TuneProblem *whole,
+                               Partitions *partitions, double began) {
+    KfProgram *program = kernel->program;
+    TuneOptions options;
+    Why why;
+    KfStatus status = build_problems(kernel, whole, partitions, in);
+    if (status != KF_OK) return status;
+    if (!tuning_options(program, in, &options)) return KF_USAGE;
+    if (in->point && !partition_fix(program->session, kernel->arena, partitions, in->point))
+        return KF_USAGE;
+    phases_enter(&kernel->phases, PHASE_STORE);
+    if (!options.retune && tuning_answer(kernel, partitions, &options, began)) return KF_OK;
+    phases_enter(&kernel->phases, PHASE_PLAN);
+    if (in->no_tune) partitions->list.count = 1; /* a race would be a search */
+    if (!tuning_workers(kernel, in->jobs, &why))
+        return session_say(program->session, KF_ENVIRONMENT, "%s", why.text);
+    workers_identify(&kernel->workers, whole->identity);
+    const Chain *chain = pipeline_eager(program, kernel->arena, kernel->device->language);
+    if (!add_companions(kernel, whole, partitions, chain, &why))
+        return session_say(program->session, KF_NO_KERNEL, "%s", why.text);
+    return tuning_kernel(kernel, whole, partitions, &options, chain, began);
 }
 
 KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *in) {
     KfProgram *program = kernel->program;
-    KfSession *session = program->session;
     Arena *arena = kernel->arena;
     double began = tuning_clock();
     DeviceIdentity *identity = arena_new(arena, DeviceIdentity);
-    TuneOptions options;
     Partitions partitions = {0};
-    Why why;
-    if (!device_select(program->device, &kernel->device, &kernel->index, &why))
-        return session_say(session, KF_ENVIRONMENT, "%s", why.text);
-    KfStatus status = pipeline_partitions(program, arena, kernel->device->language, &partitions);
+    bool known;
+    kernel->phases.seconds[PHASE_OPEN] = program->session->opening;
+    kernel->phases.seconds[PHASE_PARSE] = program->parsing;
+    KfStatus status = start(kernel, in, identity, &known);
+    if (status == KF_OK)
+        status = pipeline_partitions(program, arena, kernel->device->language, &partitions);
+    if (status == KF_OK && !known) status = identify(kernel, identity);
+    if (status == KF_OK) status = tuning_fits_memory(program, identity);
     if (status != KF_OK) return status;
-    if (!tuning_identify(session, kernel->device, kernel->index, arena, identity, &why))
-        return session_say(session, KF_ENVIRONMENT, "%s", why.text);
-    if ((status = tuning_fits_memory(program, identity)) != KF_OK) return status;
     if (partitions.list.count == 0) return tuning_nothing(kernel, identity, began);
 
     TuneProblem whole = {
         .device = kernel->device,
         .index = kernel->index,
         .identity = identity,
-        .ir = program->simplified,
-        .rounded = rounded_program(program, arena),
-        .store = session->store,
-        .journal = session->journal,
+        .ir = program_ir(program, kernel->device->language),
+        .rounded = rounded_program(program, arena, kernel->device->language),
+        .store = program->session->store,
+        .journal = program->session->journal,
         .given = program->given,
     };
-    choose_partitions(&partitions, program->simplified, in, identity);
-    if ((status = build_problems(kernel, &whole, &partitions, in)) != KF_OK) return status;
-    if (!tuning_options(program, in, &options)) return KF_USAGE;
-    if (in->point && !partition_fix(session, arena, &partitions, in->point)) return KF_USAGE;
-    if (!options.retune && tuning_answer(kernel, &partitions, &options, began)) return KF_OK;
-    if (in->no_tune) partitions.list.count = 1; /* a race would be a search */
-    const Chain *chain = pipeline_eager(program, arena);
-    if (!add_companions(kernel, &whole, &partitions, chain, &why))
-        return session_say(session, KF_NO_KERNEL, "%s", why.text);
-    return tuning_kernel(kernel, &whole, &partitions, &options, chain, began);
+    choose_partitions(&partitions, whole.ir, in, identity);
+    return answer_or_tune(kernel, in, &whole, &partitions, began);
 }

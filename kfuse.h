@@ -79,7 +79,8 @@ typedef struct KfParam {
     double value;
 } KfParam;
 
-/* STRICT: accurate forms, IEEE division and square root. FAST: a product is not rounded before it
+/* Unless STRICT, what is rounded to 16 bits on a GPU may be computed by forms that move it by 1/8 ulp
+ * at most, all together. STRICT: accurate forms, IEEE division and square root. FAST: a product is not rounded before it
  * is added. TF32: products may round their operands to it; no template does yet, so it is the default. */
 typedef enum KfMath { KF_MATH_DEFAULT, KF_MATH_STRICT, KF_MATH_FAST, KF_MATH_TF32 } KfMath;
 
@@ -108,7 +109,11 @@ typedef struct KfProblem {
     const char *reference_name; /* in the report; NULL: "a reference" */
 } KfProblem;
 
-typedef enum KfFormat { KF_TEXT, KF_JSON } KfFormat;
+typedef enum KfFormat {
+    KF_TEXT,
+    KF_JSON,
+    KF_PHASES /* of a report: where this run's time went */
+} KfFormat;
 
 typedef enum KfEffort { KF_NORMAL, KF_QUICK, KF_FULL } KfEffort;
 

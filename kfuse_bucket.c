@@ -87,11 +87,13 @@ static KfStatus race_points(KfKernel *kernel, const TuneProblem *problem,
                             KfBucketEnd *end) {
     Result results[2] = {0};
     BenchReport bench;
+    Race points;
     Why why;
     Runner runners[2] = {
         {.label = best->label, .run = &best->run, .binaries = &best->binary, .module_count = 1},
         {.label = "bucket", .run = run, .binaries = kernel->binaries, .module_count = 1}};
-    if (!race(kernel->arena, problem, options, runners, 2, results, &bench, &why))
+    race_begin(&points, kernel->arena, &kernel->workers, problem, NULL);
+    if (!race_end(&points, options, runners, 2, results, &bench, &why))
         return session_say(kernel->program->session, KF_ENVIRONMENT, "%s", why.text);
     if (results[1].outcome != OUTCOME_OK)
         return session_say(kernel->program->session, KF_NO_KERNEL, "at %s the kernel is %s: %s",
@@ -127,7 +129,8 @@ static KfStatus verify_end(KfKernel *kernel, const KfTuneOptions *in, const Ir *
     end->shape = problem_space(arena, ir);
     problem_build(arena, &where, ir, NULL, &part->kernels, &how, &problem);
     if (!tuning_options(kernel->program, in, &options)) return KF_USAGE;
-    if (!tune(arena, &problem, &options, tuned, &why))
+    if (!tuning_workers(kernel, in->jobs, &why) ||
+        !tune(arena, &problem, &options, &kernel->workers, tuned, &why))
         return session_say(session, KF_ENVIRONMENT, "%s", why.text);
     if (tuned->winner < 0)
         return session_say(session, KF_NO_KERNEL, "no candidate is right at %s", end->shape);
@@ -151,7 +154,9 @@ KfStatus kf_verify_bucket(KfKernel *kernel, const KfTuneOptions *options, KfBuck
     search.point = NULL;
     text_clear(&session->message);
     *count = 0;
-    if (!kernel->partition || !partition_is_whole(kernel->partition, kernel->program->simplified))
+    if (!kernel->partition ||
+        !partition_is_whole(kernel->partition,
+                            program_ir(kernel->program, kernel->device->language)))
         return session_say(
             session, KF_USAGE,
             "a bucket is of one kernel, and this program has another number of them");
@@ -164,6 +169,7 @@ KfStatus kf_verify_bucket(KfKernel *kernel, const KfTuneOptions *options, KfBuck
         KfBucketEnd *end = &ends[*count];
         *end = (KfBucketEnd){.shape = ""};
         KfStatus status = verify_end(kernel, &search, ir, end);
+        workers_close(&kernel->workers);
         if (status != KF_OK) return status;
         ++*count;
     }

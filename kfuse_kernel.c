@@ -24,11 +24,13 @@ KfStatus kf_tune(KfProgram *program, const KfTuneOptions *options, KfKernel **ou
 
 void kf_kernel_close(KfKernel *kernel) {
     if (!kernel) return;
+    workers_close(&kernel->workers);
     launcher_close(kernel->current);
     launcher_close(kernel->own);
     arena_close(kernel->arena);
     text_free(&kernel->text);
     text_free(&kernel->json);
+    text_free(&kernel->times);
     free(kernel);
 }
 
@@ -64,9 +66,15 @@ KfStatus kf_run(KfKernel *kernel, const void *const *inputs, void *const *output
 }
 
 const char *kf_kernel_report(KfKernel *kernel, KfFormat format) {
-    Text *text = format == KF_JSON ? &kernel->json : &kernel->text;
+    Text *text = format == KF_JSON     ? &kernel->json
+                 : format == KF_PHASES ? &kernel->times
+                                       : &kernel->text;
     text_clear(text);
-    (format == KF_JSON ? report_json : report_text)(text, &kernel->report);
+    switch (format) {
+    case KF_JSON: report_json(text, &kernel->report); break;
+    case KF_PHASES: phases_text(text, &kernel->report.phases); break;
+    case KF_TEXT: report_text(text, &kernel->report); break;
+    }
     return text_string(text);
 }
 

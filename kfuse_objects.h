@@ -21,6 +21,7 @@ struct KfSession {
     Store *store;
     Text message;
     volatile sig_atomic_t interrupt;
+    double opening; /* seconds that it took */
 };
 
 struct KfTemplate {
@@ -40,9 +41,13 @@ struct KfProgram {
     LowerOptions lower;
     const Ir *ir;         /* as lowered */
     const Ir *simplified; /* calls inlined; --math fast: by its rules */
+    const Ir *near;       /* the same for CUDA, in near forms; NULL: not asked for yet */
     const char *device, *math;
     bool fast;                   /* --math fast */
+    bool strict;                 /* --math strict */
+    double parsing;              /* seconds that it took */
     const char *math_done;       /* what that did, "" if nothing or another mode */
+    const char *near_done;       /* which forms `near` has, "" if none */
     const char *expression;      /* canonical, on one line */
     const Library *libraries[2]; /* of CUDA and C kernels, opened when first needed */
 };
@@ -58,7 +63,9 @@ struct KfKernel {
     uint32_t binary_count;
     Launcher *current, *own; /* in the caller's context, in ours */
     Report report;
-    Text text, json;
+    Workers workers; /* while it is tuned */
+    Phases phases;
+    Text text, json, times;
 };
 
 /* One kernel of the program: what it is chosen from and, once tuned, what was chosen. */
@@ -68,6 +75,8 @@ typedef struct Part {
     TuneProblem problem;
     const Point *only; /* of kernel only_kernel: nothing else is tried; NULL: all may be */
     uint32_t only_kernel;
+    Tuning *tuning; /* between its two halves */
+    Tuned *tuned;   /* NULL: not begun */
     const Run *run; /* NULL: not tuned, or none is right */
     Binary binary;
     Report report;
@@ -105,8 +114,8 @@ KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *options);
 KfStatus pipeline_partitions(KfProgram *program, Arena *arena, const char *language,
                              Partitions *partitions);
 
-/* What the program is compared with; NULL: nothing. */
-const Chain *pipeline_eager(const KfProgram *program, Arena *arena);
+/* What the program is compared with, in a language; NULL: nothing. */
+const Chain *pipeline_eager(const KfProgram *program, Arena *arena, const char *language);
 
 /* kfuse_template.c: the one partition of a template's program. */
 KfStatus template_partitions(KfProgram *program, Arena *arena, const char *language,
@@ -120,20 +129,32 @@ KfStatus space_check_points(KfProgram *program, const Part *part);
 KfStatus program_new(KfSession *session, const KfProblem *problem, KfProgram **program);
 /* Sets `simplified` and, for --math fast, `math_done`. */
 void program_simplify(KfProgram *program);
+/* Whether kernels in a language compute by near forms where they may. */
+bool program_takes_near(const KfProgram *program, const char *language);
+/* What kernels in a language, "cuda" or "c", compute, and what judges them. */
+const Ir *program_ir(KfProgram *program, const char *language);
+/* math_done and, in that language, near_done. */
+const char *program_done(const KfProgram *program, Arena *arena, const char *language);
 Type program_type(const KfTensor *tensor, DType fallback);
 bool program_output_strides(KfSession *session, const KfProblem *problem, Ir *ir);
 const char *program_one_line(Arena *arena, const Ast *ast);
 
 /* kfuse_tune.c: what stands around the stages of tuning. */
 double tuning_clock(void);
-/* What results depend on, without starting a driver where an earlier start is on record. */
-bool tuning_identify(KfSession *session, const Device *device, int index, Arena *arena,
-                     DeviceIdentity *identity, Why *why);
+/* What results depend on, from files or the record of an earlier start of the driver. `unseen`: there
+ * is no such record, so that the store has nothing of the device. */
+bool tuning_recall(KfSession *session, const Device *device, int index, Arena *arena,
+                   DeviceIdentity *identity, bool *unseen);
+/* The same, with a start if need be: in this process, or (`bench`) in the measuring worker. */
+bool tuning_identify(KfSession *session, const Device *device, int index, Bench *bench,
+                     Arena *arena, DeviceIdentity *identity, Why *why);
 bool tuning_options(KfProgram *program, const KfTuneOptions *in, TuneOptions *out);
 KfStatus tuning_fits_memory(KfProgram *program, const DeviceIdentity *identity);
 /* Run and binaries from an earlier answer, without any driver. */
 bool tuning_answer(KfKernel *kernel, const Partitions *partitions, const TuneOptions *options,
                    double began);
+/* The kernel's workers, if they do not run yet. */
+bool tuning_workers(KfKernel *kernel, int jobs, Why *why);
 /* `whole` is the program itself, for judging several kernels together. */
 KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *whole, const Partitions *partitions,
                        const TuneOptions *options, const Chain *eager, double began);

@@ -4,6 +4,7 @@
 
 #include "compiler/emit.h"
 #include "compiler/fast.h"
+#include "compiler/near.h"
 #include "compiler/simplify.h"
 #include "grammar/parse.h"
 #include "kfuse_objects.h"
@@ -109,6 +110,28 @@ void program_simplify(KfProgram *program) {
     text_free(&text);
 }
 
+bool program_takes_near(const KfProgram *program, const char *language) {
+    return !program->strict && !program->template && strcmp(language, "cuda") == 0;
+}
+
+const Ir *program_ir(KfProgram *program, const char *language) {
+    NearDone done;
+    Text text = {0};
+    if (!program_takes_near(program, language)) return program->simplified;
+    if (program->near) return program->near;
+    program->near = near(program->arena, program->simplified, &done);
+    near_print(&text, &done);
+    program->near_done = arena_copy(program->arena, text_string(&text), text.length);
+    text_free(&text);
+    return program->near;
+}
+
+const char *program_done(const KfProgram *program, Arena *arena, const char *language) {
+    const char *near = program_takes_near(program, language) ? program->near_done : "";
+    const char *separator = *program->math_done && *near ? ", " : "";
+    return arena_printf(arena, "%s%s%s", program->math_done, separator, near);
+}
+
 KfStatus program_new(KfSession *session, const KfProblem *problem, KfProgram **out) {
     static const char *const math[] = {"default", "strict", "fast", "tf32"};
     const char *wrong = check_problem(problem);
@@ -121,7 +144,8 @@ KfStatus program_new(KfSession *session, const KfProblem *problem, KfProgram **o
     program->lower = lower_options(program->arena, problem);
     program->math = math[problem->math];
     program->fast = problem->math == KF_MATH_FAST;
-    program->math_done = "";
+    program->strict = problem->math == KF_MATH_STRICT;
+    program->math_done = program->near_done = "";
     if (problem->device)
         program->device = arena_copy(program->arena, problem->device, strlen(problem->device));
     *out = program;
@@ -131,6 +155,7 @@ KfStatus program_new(KfSession *session, const KfProblem *problem, KfProgram **o
 KfStatus kf_program_open(KfSession *session, const char *text, size_t length,
                          const KfProblem *problem, KfProgram **out) {
     KfProgram *program;
+    double began = tuning_clock();
     text_clear(&session->message);
     *out = NULL;
     if (!text) return session_say(session, KF_USAGE, "no program");
@@ -141,6 +166,7 @@ KfStatus kf_program_open(KfSession *session, const char *text, size_t length,
     if (status != KF_OK) return status;
     const char *name = problem->source ? problem->source : "<expr>";
     status = pipeline_compile(program, source_new(program->arena, name, text, length), problem);
+    program->parsing = tuning_clock() - began;
     if (status == KF_OK)
         *out = program;
     else
@@ -250,7 +276,8 @@ static KfStatus dump_groups(KfProgram *program, Text *out) {
     if (status == KF_OK && partitions.list.count == 0)
         text_add(out, "no kernel: no output has elements\n");
     else if (status == KF_OK)
-        partitions_print(out, &partitions, program->ir, pipeline_eager(program, program->arena));
+        partitions_print(out, &partitions, program->ir,
+                         pipeline_eager(program, program->arena, device->language));
     return status;
 }
 

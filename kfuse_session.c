@@ -57,6 +57,7 @@ static const char *open_journal(const KfSession *session) {
 }
 
 KfStatus kf_session_open(KfSession **out, const KfSessionOptions *options) {
+    double began = tuning_clock();
     KfSession *session = *out = calloc(1, sizeof *session);
     if (!session) return KF_ENVIRONMENT;
     session->arena = arena_open();
@@ -66,7 +67,9 @@ KfStatus kf_session_open(KfSession **out, const KfSessionOptions *options) {
         session->options.cache ? session->options.cache : store_folder(session->arena);
     session->store = store_open(session->folder);
     session->journal = open_journal(session);
-    return session->options.no_user_ops ? KF_OK : add_user_ops(session);
+    KfStatus status = session->options.no_user_ops ? KF_OK : add_user_ops(session);
+    session->opening = tuning_clock() - began;
+    return status;
 }
 
 void kf_session_close(KfSession *session) {

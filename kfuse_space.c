@@ -81,16 +81,16 @@ static KfStatus program_space(KfProgram *program, const char *name, bool sensibl
     Why why;
     int index;
     if (!device_select(program->device, &device, &index, &why) ||
-        !tuning_identify(space->session, device, index, space->arena, &identity, &why))
+        !tuning_identify(space->session, device, index, NULL, space->arena, &identity, &why))
         return session_say(space->session, KF_ENVIRONMENT, "%s", why.text);
     KfStatus status = pipeline_partitions(program, space->arena, device->language, &partitions);
     if (status != KF_OK) return status;
     if (partitions.list.count == 0 ||
-        !partition_is_whole(&partitions.list.data[0], program->simplified))
+        !partition_is_whole(&partitions.list.data[0], program_ir(program, device->language)))
         return session_say(space->session, KF_USAGE, "the program has not one kernel");
     const Kernel *kernel = find_kernel(partitions.list.data[0].parts[0], name);
     if (!kernel) return session_say(space->session, KF_USAGE, "no such kernel computes this");
-    const Bound *bound = kernel_bound(space->arena, kernel, program->simplified);
+    const Bound *bound = kernel_bound(space->arena, kernel, program_ir(program, device->language));
     list_points(space, &kernel->template->space, tune_bindings(space->arena, bound, &identity),
                 sensible);
     return KF_OK;

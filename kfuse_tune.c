@@ -1,4 +1,5 @@
 /* What stands around the stages of tuning: identity, options, the store's answer, the report. */
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -10,27 +11,49 @@ double tuning_clock(void) {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* What results depend on, without starting a driver where an earlier start is on record. */
-bool tuning_identify(KfSession *session, const Device *device, int index, Arena *arena,
-                     DeviceIdentity *identity, Why *why) {
-    DeviceIdentity quick = {0};
+/* Where identities are on record: by the kernel driver's files. */
+static bool record_key(const Device *device, int index, Arena *arena, StoreKey *key,
+                       DeviceIdentity *quick) {
     Why ignored;
-    if (!device->identify(index, false, &quick, &ignored))
-        return device->identify(index, true, identity, why);
-    if (quick.sms > 0) return *identity = quick, true; /* complete without a driver: the cpu */
-    StoreKey key = {arena_printf(arena, "identity of %s:%d\n%s\n", device->name, index, quick.key),
-                    "1"};
+    *quick = (DeviceIdentity){0};
+    if (!device->identify(index, false, quick, &ignored)) return false;
+    *key = (StoreKey){
+        arena_printf(arena, "identity of %s:%d\n%s\n", device->name, index, quick->key), "1"};
+    return true;
+}
+
+bool tuning_recall(KfSession *session, const Device *device, int index, Arena *arena,
+                   DeviceIdentity *identity, bool *unseen) {
+    StoreKey key;
     const char *record;
     int64_t date;
-    if (store_answer(session->store, &key, arena, &record, &date) &&
-        identity_load(record, identity))
-        return true;
-    if (!device->identify(index, true, identity, why)) return false;
+    *unseen = false;
+    if (!record_key(device, index, arena, &key, identity)) return false;
+    if (identity->sms > 0) return true; /* complete without a driver: the cpu */
+    *unseen = !store_answer(session->store, &key, arena, &record, &date);
+    return !*unseen && identity_load(record, identity);
+}
+
+bool tuning_identify(KfSession *session, const Device *device, int index, Bench *bench,
+                     Arena *arena, DeviceIdentity *identity, Why *why) {
+    StoreKey key;
+    DeviceIdentity quick;
     Text text = {0};
+    bool unseen;
+    if (!bench && tuning_recall(session, device, index, arena, identity, &unseen)) return true;
+    if (!(bench ? bench_identify(bench, identity, why)
+                : device->identify(index, true, identity, why)))
+        return false;
     identity_save(&text, identity);
-    store_put_answer(session->store, &key, text_string(&text));
+    if (record_key(device, index, arena, &key, &quick))
+        store_put_answer(session->store, &key, text_string(&text));
     text_free(&text);
     return true;
+}
+
+bool tuning_workers(KfKernel *kernel, int jobs, Why *why) {
+    return kernel->workers.arena || workers_open(&kernel->workers, kernel->device, kernel->index,
+                                                 jobs, &kernel->phases, why);
 }
 
 static void report_progress(void *context, uint32_t finished, uint32_t total, double best,
@@ -51,7 +74,6 @@ bool tuning_options(KfProgram *program, const KfTuneOptions *in, TuneOptions *ou
                          .sensible = in->effort != KF_FULL,
                          .budget = in->budget > 0 ? in->budget : 20,
                          .seed = in->seed,
-                         .jobs = in->jobs,
                          .hot = in->hot,
                          .retune = in->retune || in->point,
                          .search = !in->no_tune,
@@ -126,7 +148,7 @@ static void program_fields(const KfKernel *kernel, Report *r) {
     for (uint32_t o = 0; o < program->ir->outputs.count; o++)
         r->elements += type_count(&program->ir->outputs.data[o].type);
     r->math = program->math;
-    r->math_done = program->math_done;
+    r->math_done = program_done(program, kernel->arena, kernel->device->language);
     r->use = use_text(kernel->arena, program);
     r->reference = program->reference ? program->reference : "";
 }
@@ -141,7 +163,8 @@ static void store_fields(KfKernel *kernel, Report *r) {
 /* Gives the kernel the Run of the partition's parts. */
 static void assemble(KfKernel *kernel, const Partition *partition) {
     kernel->partition = partition;
-    kernel->run = partition_run(kernel->arena, kernel->program->simplified, partition);
+    kernel->run = partition_run(kernel->arena,
+                                program_ir(kernel->program, kernel->device->language), partition);
     kernel->binaries = partition_binaries(kernel->arena, partition);
     kernel->binary_count = partition_count(partition);
 }
@@ -172,6 +195,7 @@ bool tuning_answer(KfKernel *kernel, const Partitions *partitions, const TuneOpt
     kernel->report.compiled = 0;
     kernel->report.date = date;
     kernel->report.took = tuning_clock() - began;
+    kernel->report.phases = kernel->phases;
     store_fields(kernel, &kernel->report);
     return true;
 }
@@ -228,30 +252,47 @@ static void keep_chain(Arena *arena, Store *store, const StoreKey *key, const Ru
                         runner->binaries[m].bytes, runner->binaries[m].size);
 }
 
-/* --- the parts one after another */
+/* --- the parts, measured one after another */
 
 /* What one part of several may take of the time for all. */
-static TuneOptions share_budget(const Partitions *partitions, const TuneOptions *options) {
+static double share_budget(const Partitions *partitions, double budget) {
     static const double least = 2; /* seconds */
-    TuneOptions shared = *options;
     uint32_t parts = 0;
     for (uint32_t p = 0; p < partitions->list.count; p++)
         parts += partition_count(&partitions->list.data[p]);
-    shared.budget = options->budget / parts;
-    if (shared.budget < least) shared.budget = least;
-    if (shared.budget > options->budget) shared.budget = options->budget;
-    return shared;
+    return fmin(budget, fmax(budget / parts, least));
 }
 
-static KfStatus tune_part(KfKernel *kernel, Part *part, const TuneOptions *options,
-                          const Chain *eager) {
-    Tuned *tuned = arena_new(kernel->arena, Tuned);
-    TuneOptions own = *options;
+static void begin_part(KfKernel *kernel, Part *part, const TuneOptions *options, double budget) {
+    TuneOptions *own = arena_new(kernel->arena, TuneOptions);
+    *own = *options;
+    own->budget = budget;
+    own->only = part->only;
+    own->only_kernel = part->only_kernel;
+    part->tuned = arena_new(kernel->arena, Tuned);
+    part->tuning = tune_begin(kernel->arena, &part->problem, own, &kernel->workers, part->tuned);
+}
+
+/* All that will be measured goes to the compilers at once. */
+static void begin_parts(KfKernel *kernel, const Partitions *partitions,
+                        const TuneOptions *options) {
+    double budget = share_budget(partitions, options->budget);
+    for (uint32_t p = 0; p < partitions->list.count; p++)
+        for (uint32_t i = 0; i < partition_count(&partitions->list.data[p]); i++) {
+            Part *part = partitions->list.data[p].parts[i];
+            if (!part->tuned) begin_part(kernel, part, options, budget);
+        }
+}
+
+/* A part that several ways share is measured once. */
+static KfStatus tune_part(KfKernel *kernel, Part *part, const Chain *eager) {
+    const Tuned *tuned = part->tuned;
+    Tuning *tuning = part->tuning;
     Why why;
-    own.only = part->only;
-    own.only_kernel = part->only_kernel;
-    if (!tune(kernel->arena, &part->problem, &own, tuned, &why))
+    part->tuning = NULL;
+    if (tuning && !tune_end(tuning, &why))
         return session_say(kernel->program->session, KF_ENVIRONMENT, "%s", why.text);
+    phases_add(&kernel->phases, &tuned->bench.phases);
     if (tuned->winner < 0) return no_winner(kernel->program, tuned);
     const Candidate *winner = &tuned->candidates.data[tuned->winner];
     part->binary = winner->binary;
@@ -260,25 +301,32 @@ static KfStatus tune_part(KfKernel *kernel, Part *part, const TuneOptions *optio
     return tuned->interrupted ? KF_INTERRUPTED : KF_OK;
 }
 
-static KfStatus tune_partition(KfKernel *kernel, const Partition *partition,
-                               const TuneOptions *options, const Chain *eager) {
+/* Where one of them ended all, or its way. */
+static void drop_parts(const Partitions *partitions) {
+    for (uint32_t p = 0; p < partitions->list.count; p++)
+        for (uint32_t i = 0; i < partition_count(&partitions->list.data[p]); i++) {
+            Part *part = partitions->list.data[p].parts[i];
+            if (part->tuning) tune_drop(part->tuning);
+            part->tuning = NULL;
+        }
+}
+
+static KfStatus tune_partition(KfKernel *kernel, const Partition *partition, const Chain *eager) {
     KfStatus status = KF_OK;
     for (uint32_t i = 0; i < partition_count(partition) && status == KF_OK; i++)
-        if (!partition->parts[i]->run)
-            status = tune_part(kernel, partition->parts[i], options, eager);
+        if (!partition->parts[i]->run) status = tune_part(kernel, partition->parts[i], eager);
     return status;
 }
 
 /* Those of which every part has a right kernel; the first's complaint where there are none. */
-static KfStatus tune_all(KfKernel *kernel, const Partitions *partitions, const TuneOptions *options,
-                         const Chain *eager, bool *tuned) {
+static KfStatus tune_all(KfKernel *kernel, const Partitions *partitions, const Chain *eager,
+                         bool *tuned) {
     KfSession *session = kernel->program->session;
-    TuneOptions shared = share_budget(partitions, options);
     KfStatus first = KF_OK;
     bool any = false;
     for (uint32_t p = 0; p < partitions->list.count; p++) {
         size_t said = session->message.length;
-        KfStatus status = tune_partition(kernel, &partitions->list.data[p], &shared, eager);
+        KfStatus status = tune_partition(kernel, &partitions->list.data[p], eager);
         if (p == 0) first = status;
         tuned[p] = status == KF_OK || (status == KF_INTERRUPTED && partitions->list.count == 1);
         any |= tuned[p];
@@ -303,27 +351,47 @@ static Report join_reports(Arena *arena, const Partition *partition) {
 
 enum { RUNNERS = 8 };
 
-/* The tuned partitions, then the eager chain. */
-static uint32_t list_runners(KfKernel *kernel, const TuneProblem *whole,
-                             const Partitions *partitions, const bool *tuned, const StoreKey *key,
-                             Runner runners[RUNNERS], uint32_t ways[RUNNERS]) {
-    Arena *arena = kernel->arena;
+typedef struct Racing {
+    const TuneProblem *whole;
+    const Partitions *partitions;
+    bool *tuned; /* per partition */
+    StoreKey key;
+    const Binary *chain; /* the eager chain's, from the store; NULL: the race compiles it */
+    Race race;
+} Racing;
+
+/* The chain that all ways race against, or NULL. */
+static const Companion *chain_of(const TuneProblem *whole) {
     const Companion *chain = whole->companion_count > 0 ? &whole->companions[0] : NULL;
+    return chain && chain->kind == COMPANION_EAGER ? chain : NULL;
+}
+
+/* Compiles what it can ahead: the whole program's oracle, and the chain if the store has it not. */
+static void begin_race(KfKernel *kernel, Racing *r) {
+    const Companion *chain = chain_of(r->whole);
+    if (chain) r->chain = stored_chain(kernel->arena, r->whole->store, &r->key, chain);
+    race_begin(&r->race, kernel->arena, &kernel->workers, r->whole, r->chain ? NULL : chain);
+}
+
+/* The tuned partitions, then the eager chain. */
+static uint32_t list_runners(KfKernel *kernel, Racing *r, Runner runners[RUNNERS],
+                             uint32_t ways[RUNNERS]) {
+    Arena *arena = kernel->arena;
+    const Companion *chain = chain_of(r->whole);
     uint32_t count = 0;
-    for (uint32_t p = 0; p < partitions->list.count && count + 1 < RUNNERS; p++) {
-        const Partition *partition = &partitions->list.data[p];
-        if (!tuned[p]) continue;
+    for (uint32_t p = 0; p < r->partitions->list.count && count + 1 < RUNNERS; p++) {
+        const Partition *partition = &r->partitions->list.data[p];
+        if (!r->tuned[p]) continue;
         ways[count] = p;
         runners[count++] = (Runner){.label = partition->chain->name,
-                                    .run = partition_run(arena, whole->ir, partition),
+                                    .run = partition_run(arena, r->whole->ir, partition),
                                     .binaries = partition_binaries(arena, partition),
                                     .module_count = partition_count(partition)};
     }
-    if (chain && chain->kind == COMPANION_EAGER)
+    if (chain)
         runners[count] = (Runner){.label = chain->label,
                                   .run = chain->run,
-                                  .binaries = stored_chain(arena, whole->store, key, chain),
-                                  .sources = chain->sources,
+                                  .binaries = r->chain ? r->chain : race_chain(&r->race),
                                   .module_count = chain->source_count,
                                   .rounded = true};
     return count;
@@ -360,56 +428,87 @@ static const char *partition_text(Arena *arena, const Partition *partition, uint
 }
 
 /* Every way is one Run, judged and timed as a whole beside the eager chain. */
-static KfStatus race_partitions(KfKernel *kernel, const TuneProblem *whole,
-                                const Partitions *partitions, const bool *tuned,
-                                const StoreKey *key, const TuneOptions *options) {
+static KfStatus race_partitions(KfKernel *kernel, Racing *r, const TuneOptions *options) {
     Runner runners[RUNNERS] = {0};
     Result results[RUNNERS] = {0};
     uint32_t ways[RUNNERS];
     BenchReport bench;
     Why why;
-    uint32_t count = list_runners(kernel, whole, partitions, tuned, key, runners, ways);
+    uint32_t count = list_runners(kernel, r, runners, ways);
     bool eager = runners[count].run != NULL;
-    if (!race(kernel->arena, whole, options, runners, count + eager, results, &bench, &why))
+    if (!race_end(&r->race, options, runners, count + eager, results, &bench, &why))
         return session_say(kernel->program->session, KF_ENVIRONMENT, "%s", why.text);
+    phases_add(&kernel->phases, &bench.phases);
     int32_t best = find_fastest(results, count);
     if (best < 0)
         return session_say(kernel->program->session, KF_NO_KERNEL, "the kernels together: %s: %s",
                            outcome_phrase(results[0].outcome), results[0].message);
-    const Partition *partition = &partitions->list.data[ways[best]];
-    if (eager) keep_chain(kernel->arena, whole->store, key, &runners[count], &results[count]);
+    const Partition *partition = &r->partitions->list.data[ways[best]];
+    if (eager)
+        keep_chain(kernel->arena, r->whole->store, &r->key, &runners[count], &results[count]);
     assemble(kernel, partition);
     kernel->report = join_reports(kernel->arena, partition);
     kernel->report.way = ways[best];
     const char *losers = losers_text(kernel->arena, runners, results, count, best);
     if (*losers) kernel->report.rivals = losers;
-    kernel->report.partition = partition_text(kernel->arena, partition, partitions->list.count);
-    summary_race(&kernel->report, &results[best], eager ? &results[count] : NULL, &bench);
+    kernel->report.partition = partition_text(kernel->arena, partition, r->partitions->list.count);
+    summary_race(&kernel->report, &results[best], eager ? &results[count] : NULL);
     return KF_OK;
+}
+
+/* Parts, then ways. */
+static KfStatus measure(KfKernel *kernel, Racing *r, const TuneOptions *options, const Chain *eager,
+                        bool only) {
+    const Partition *first = &r->partitions->list.data[0];
+    bool ahead = !kernel->device->host_exclusive;
+    begin_parts(kernel, r->partitions, options);
+    if (!only && ahead) begin_race(kernel, r);
+    KfStatus status = tune_all(kernel, r->partitions, eager, r->tuned);
+    drop_parts(r->partitions);
+    if (status == KF_OK && !only) {
+        if (!ahead) begin_race(kernel, r);
+        return race_partitions(kernel, r, options);
+    }
+    if (first->parts[0]->run && only)
+        assemble(kernel, first), kernel->report = first->parts[0]->report;
+    return status;
+}
+
+/* Seconds by what they went to, of the phases, that add up to the wall time. */
+static void took(Report *report, const Phases *phases, double seconds) {
+    const double *s = phases->seconds;
+    report->phases = *phases;
+    report->took = seconds;
+    report->took_start = s[PHASE_SPAWN] + s[PHASE_IDENTITY] + s[PHASE_DEVICE];
+    report->took_compile = s[PHASE_PLAN] + s[PHASE_COMPILE];
+    report->took_check = s[PHASE_EDGES] + s[PHASE_WHOLE];
+    report->took_measure =
+        s[PHASE_CANDIDATES] + s[PHASE_COMPANIONS] + s[PHASE_RANK] - report->took_check;
 }
 
 KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *whole, const Partitions *partitions,
                        const TuneOptions *options, const Chain *eager, double began) {
     const Partition *first = &partitions->list.data[0];
-    bool *tuned = arena_array(kernel->arena, bool, partitions->list.count);
+    KfSession *session = kernel->program->session;
     bool only = partitions->list.count == 1 && partition_is_whole(first, whole->ir);
-    KfStatus status = tune_all(kernel, partitions, options, eager, tuned);
-    StoreKey key = partitions_key(kernel->arena, partitions);
-    if (status == KF_OK && !only)
-        status = race_partitions(kernel, whole, partitions, tuned, &key, options);
-    else if (first->parts[0]->run && only)
-        assemble(kernel, first), kernel->report = first->parts[0]->report;
-    if (status == KF_INTERRUPTED && !only && kernel->program->session->message.length == 0)
-        session_say(kernel->program->session, status, "interrupted before every kernel was tuned");
+    Racing racing = {.whole = whole,
+                     .partitions = partitions,
+                     .tuned = arena_array(kernel->arena, bool, partitions->list.count),
+                     .key = partitions_key(kernel->arena, partitions)};
+    KfStatus status = measure(kernel, &racing, options, eager, only);
+    workers_close(&kernel->workers);
+    if (status == KF_INTERRUPTED && !only && session->message.length == 0)
+        session_say(session, status, "interrupted before every kernel was tuned");
     if (status != KF_OK && (status != KF_INTERRUPTED || !kernel->run)) return status;
     Report *report = &kernel->report;
     report->kernels = partition_count(kernel->partition);
     program_fields(kernel, report);
-    report->took = tuning_clock() - began;
     report->date = (int64_t)time(NULL);
     store_fields(kernel, report);
+    phases_stop(&kernel->phases);
+    took(report, &kernel->phases, tuning_clock() - began);
     if (status == KF_OK && !first->parts[0]->only && options->search)
-        keep_answer(kernel->arena, partitions, report, kernel->program->session->store);
+        keep_answer(kernel->arena, partitions, report, session->store);
     return status;
 }
 

@@ -148,6 +148,7 @@ KfStatus job_tune(Job *job) {
     KfStatus status = job_told(job, kf_tune(job->program, &job->options->tune, &job->kernel));
     if (job->kernel)
         fputs(kf_kernel_report(job->kernel, job->options->json ? KF_JSON : KF_TEXT), stdout);
+    if (job->kernel && job->options->time) fputs(kf_kernel_report(job->kernel, KF_PHASES), stderr);
     if (status == KF_OK && job->options->verify_bucket) status = verify_bucket(job);
     return status;
 }

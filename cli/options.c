@@ -240,6 +240,7 @@ FLAG(no_tune, (p->options->tune.no_tune = true))
 FLAG(round, (p->options->round_each_op = true))
 FLAG(json, (p->options->json = true))
 FLAG(quiet, (p->options->quiet = true))
+FLAG(time, (p->options->time = true))
 FLAG(help, (p->options->help = true))
 FLAG(help_all, (p->options->help_all = true))
 FLAG(version, (p->options->version = true))
@@ -309,6 +310,7 @@ static const Option table[] = {
     {"--check", "FILE", "ops: test a .kf file on every device present", take_check},
     {"--json", NULL, "the report as one JSON object", take_json},
     {"--quiet", NULL, "no progress", take_quiet},
+    {"--time", NULL, "where the run's time went, on standard error", take_time},
     {"--help", NULL, "the short page", take_help},
     {"--help-all", NULL, "this page", take_help_all},
     {"--version", NULL, "the version", take_version},

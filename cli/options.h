@@ -42,7 +42,7 @@ typedef struct Options {
     const char *file, *device, *out_dtype, *check;
     KfMath math;
     KfStage stage;
-    bool has_stage, round_each_op, verify_bucket, json, quiet, help, help_all, version;
+    bool has_stage, round_each_op, verify_bucket, json, quiet, time, help, help_all, version;
     KfTuneOptions tune;
 } Options;
 

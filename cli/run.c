@@ -15,6 +15,8 @@ KfStatus job_run_kernel(Job *job, Arrays *arrays) {
     if (status == KF_OK) status = arrays_write(job, arrays);
     if (status == KF_OK && !job->options->quiet)
         fputs(kf_kernel_report(job->kernel, job->options->json ? KF_JSON : KF_TEXT), stderr);
+    if (status == KF_OK && job->options->time)
+        fputs(kf_kernel_report(job->kernel, KF_PHASES), stderr);
     return status;
 }
 

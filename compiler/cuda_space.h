@@ -5,8 +5,11 @@
 
 #include "compiler/language.h"
 
-/* VEC, BLOCK, UNROLL, GRID, and INDEX where there are two ways to walk. Returns their number. */
-uint32_t cuda_knobs(const Plan *plan, KnobText knobs[5]);
+enum { CUDA_KNOBS = 6 };
+
+/* VEC, BLOCK, UNROLL, GRID, NEXT, and INDEX where there are two ways to walk. Returns their
+ * number. */
+uint32_t cuda_knobs(const Plan *plan, KnobText knobs[CUDA_KNOBS]);
 /* The lines "//! require", "//! prefer" and "//! launch"; `twin`: there is an entry NAME_scalar. */
 void cuda_rules(Text *out, const Plan *plan, bool twin);
 

@@ -183,7 +183,7 @@ static uint32_t *count_work(Arena *arena, const Ir *ir) {
     for (Value v = 1; v < ir->nodes.count; v++) {
         const IrNode *node = ir_node(ir, v);
         bool real = ir_is_primitive(node) && node->type.dtype != DT_WEAK;
-        work[v] = real && primitive_info(ir_primitive(node))->class != CLASS_OPERATOR ? 4 : real;
+        work[v] = real && primitive_info(ir_meaning(node))->class != CLASS_OPERATOR ? 4 : real;
         for (uint32_t i = 0; i < node->count; i++) work[v] += work[node->arg[i]];
         if (work[v] > UINT32_MAX / 8) work[v] = UINT32_MAX / 8;
     }

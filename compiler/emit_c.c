@@ -9,7 +9,8 @@
 
 const EmitLanguage emit_language_c = {
     .name = "c",
-    .preludes = {"registry/templates/prelude_c.h", "registry/templates/prelude_c_rows.h"},
+    .preludes = {"registry/templates/prelude_c.h", "registry/templates/prelude_c_math.h",
+                 "registry/templates/prelude_c_rows.h"},
     .index = "int64_t",
     .vector = true,
     .type_f32 = {"k_real", "k_i32", "k_i64", "k_mask"},
@@ -117,10 +118,16 @@ static void print_buffers(const Emitter *e, bool scalars_only) {
     }
 }
 
-static void print_streaming(const Emitter *e) {
-    text_add(e->out, "    const int stream = __STREAM__");
+/* A call's arrays seldom start where a vector may be streamed to (a NumPy array lies 16 bytes behind a
+ * page): the first `lead` elements from `from` on go through buffers, so that what follows does. */
+static void print_streaming(const Emitter *e, const char *from, const char *count) {
+    const Access *first = &e->plan->stores.data[0];
+    text_printf(e->out,
+                "    const int64_t lead = __STREAM__ ? k_least(k_before(%s%s), %s) : 0;\n"
+                "    const int stream = __STREAM__",
+                first->name, from, count);
     for (uint32_t i = 0; i < e->plan->stores.count; i++)
-        text_printf(e->out, " && k_aligned(%s)", e->plan->stores.data[i].name);
+        text_printf(e->out, " && k_fits(%s%s + lead)", e->plan->stores.data[i].name, from);
     text_add(e->out, ";\n");
 }
 
@@ -145,42 +152,44 @@ static const char *form_dense(const Access *access) {
 
 /* Full vectors straight from and to memory. */
 static void print_direct(const Emitter *e) {
-    text_add(e->out, "    for (; i + __UNROLL__ * K_LANES <= count; i += __UNROLL__ * K_LANES)\n"
-                     "#pragma GCC unroll 16\n"
-                     "        for (int64_t u = i; u < i + __UNROLL__ * K_LANES; u += K_LANES)\n"
-                     "            ");
+    text_add(e->out,
+             "        for (; i + __UNROLL__ * K_LANES <= count; i += __UNROLL__ * K_LANES)\n"
+             "#pragma GCC unroll 16\n"
+             "            for (int64_t u = i; u < i + __UNROLL__ * K_LANES; u += K_LANES)\n"
+             "                ");
     print_call(e, &e->run, form_direct, "stream");
 }
 
-static void print_fetch(const Emitter *e, const Access *access) {
+static void print_fetch(const Emitter *e, const Access *access, int indent) {
     const char *step = inner_stride(e, access);
     if (step)
-        text_printf(e->out, "        for (int l = 0; l < n; l++) %s_v[l] = %s[(i + l) * %s];\n",
-                    access->name, access->name, step);
+        text_printf(e->out, "%*sfor (int l = 0; l < n; l++) %s_v[l] = %s[(i + l) * %s];\n", indent,
+                    "", access->name, access->name, step);
     else if (!is_spread(access))
-        text_printf(e->out, "        __builtin_memcpy(%s_v, %s + i, n * sizeof *%s_v);\n",
+        text_printf(e->out, "%*sk_part(%s_v, %s + i, n * sizeof *%s_v);\n", indent, "",
                     access->name, access->name, access->name);
 }
 
-static void print_return(const Emitter *e, const Access *access) {
+static void print_return(const Emitter *e, const Access *access, int indent) {
     const char *step = inner_stride(e, access);
     if (step)
-        text_printf(e->out, "        for (int l = 0; l < n; l++) %s[(i + l) * %s] = %s_v[l];\n",
-                    access->name, step, access->name);
+        text_printf(e->out, "%*sfor (int l = 0; l < n; l++) %s[(i + l) * %s] = %s_v[l];\n", indent,
+                    "", access->name, step, access->name);
     else
-        text_printf(e->out, "        __builtin_memcpy(%s + i, %s_v, n * sizeof *%s_v);\n",
+        text_printf(e->out, "%*sk_part(%s + i, %s_v, n * sizeof *%s_v);\n", indent, "",
                     access->name, access->name, access->name);
 }
 
-/* Whatever is left through buffers. */
+/* Elements up to `end` through buffers. */
 static void print_buffered(const Emitter *e) {
-    text_add(e->out, "    for (; i < count; i += K_LANES) {\n"
-                     "        const int n = count - i < K_LANES ? (int)(count - i) : K_LANES;\n");
-    for (uint32_t i = 0; i < e->plan->loads.count; i++) print_fetch(e, &e->plan->loads.data[i]);
-    text_add(e->out, "        ");
+    text_add(e->out, "        for (int n; i < end; i += n) {\n"
+                     "            n = k_least(end - i, K_LANES);\n");
+    for (uint32_t i = 0; i < e->plan->loads.count; i++) print_fetch(e, &e->plan->loads.data[i], 12);
+    text_add(e->out, "            ");
     print_call(e, &e->run, form_buffered, "0");
-    for (uint32_t i = 0; i < e->plan->stores.count; i++) print_return(e, &e->plan->stores.data[i]);
-    text_add(e->out, "    }\n");
+    for (uint32_t i = 0; i < e->plan->stores.count; i++)
+        print_return(e, &e->plan->stores.data[i], 12);
+    text_add(e->out, "        }\n");
 }
 
 /* Code for one of the two ways to walk the index space, where there are two. */
@@ -190,18 +199,19 @@ static void print_scheme(const Emitter *e, const char *line) {
 
 static void print_run(const Emitter *e) {
     print_scheme(e, "\n#if __INDEX__ == 1");
-    text_add(e->out,
-             "\n/* `count` elements along the last axis; the last of them through buffers. */\n"
-             "static void KF_ENTRY(k_run)(");
+    text_add(e->out, "\n/* `count` elements along the last axis; the first `lead` and the last of "
+                     "them through buffers. */\n"
+                     "static void KF_ENTRY(k_run)(");
     print_parameters(e, INNER);
     text_add(e->out, ", int64_t count) {\n");
     print_buffers(e, false);
     print_hoisted(e, &e->run);
-    if (!any_strided(e->plan)) print_streaming(e);
-    text_add(e->out, "    int64_t i = 0;\n");
-    if (!any_strided(e->plan)) print_direct(e);
+    print_streaming(e, "", "count");
+    text_add(e->out, "    for (int64_t i = 0, end = lead;; end = count) {\n");
     print_buffered(e);
-    text_add(e->out, "}\n");
+    text_add(e->out, "        if (end == count) break;\n");
+    if (!any_strided(e->plan)) print_direct(e);
+    text_add(e->out, "    }\n}\n");
     print_scheme(e, "#endif\n");
 }
 
@@ -250,17 +260,20 @@ static void print_span(const Emitter *e) {
     text_add(e->out, ", int64_t begin, int64_t end) {\n");
     print_buffers(e, true);
     print_hoisted(e, &e->span);
-    print_streaming(e);
+    print_streaming(e, " + begin", "end - begin");
     print_start(e);
-    text_add(e->out, "    for (int64_t i = begin; i < end; i += K_LANES) {\n"
-                     "        const int n = end - i < K_LANES ? (int)(end - i) : K_LANES;\n");
+    text_add(e->out, "    int64_t i = begin;\n"
+                     "    for (int n = lead; i < end; i += n, n = 0) {\n"
+                     "        if (n == 0) n = k_least(end - i, K_LANES);\n");
     print_walk(e);
     print_dense_call(e);
     for (uint32_t i = 0; i < e->plan->loads.count; i++)
-        if (e->plan->loads.data[i].class == ACCESS_DENSE) print_fetch(e, &e->plan->loads.data[i]);
+        if (e->plan->loads.data[i].class == ACCESS_DENSE)
+            print_fetch(e, &e->plan->loads.data[i], 8);
     text_add(e->out, "        ");
     print_call(e, &e->span, form_buffered, "0");
-    for (uint32_t i = 0; i < e->plan->stores.count; i++) print_return(e, &e->plan->stores.data[i]);
+    for (uint32_t i = 0; i < e->plan->stores.count; i++)
+        print_return(e, &e->plan->stores.data[i], 8);
     text_add(e->out, "    }\n}\n#endif\n");
 }
 

@@ -216,9 +216,7 @@ static void print_begin(const Emitter *e, const Access *access, const char *row,
 
 static void print_vector_load(const Emitter *e, const Access *access, const char *row,
                               const char *column, int indent) {
-    bool once = access->class == ACCESS_DENSE;
-    text_printf(e->out, "%*s%s_v[u] = %s<__VEC__>(", indent, "", access->name,
-                once ? "k_load_once" : "k_load");
+    text_printf(e->out, "%*s%s_v[u] = k_load<__VEC__>(", indent, "", access->name);
     print_begin(e, access, row, column);
     text_add(e->out, ");\n");
 }
@@ -431,7 +429,7 @@ static void print_entry(const Emitter *e) {
                 "\nextern \"C\" __global__ void __launch_bounds__(__BLOCK__)\nKF_ENTRY(%s)(",
                 e->plan->name);
     print_parameters(e, "long long");
-    text_add(e->out, ") {\n    KF_ENTRY(k_all)(");
+    text_add(e->out, ") {\n    k_begin<__NEXT__>();\n    KF_ENTRY(k_all)(");
     print_arguments(e);
     text_add(e->out, ");\n}\n");
 }
@@ -444,6 +442,7 @@ static void print_twin(const Emitter *e) {
     print_parameters(e, "long long");
     text_printf(e->out,
                 ") {\n"
+                "    k_begin<false>();\n"
                 "    const k_index n = %s, block = (k_index)blockIdx.y * gridDim.x + blockIdx.x;\n"
                 "    const k_index threads = blockDim.x * blockDim.y;\n"
                 "    k_index i = block * threads + threadIdx.y * blockDim.x + threadIdx.x;\n"
@@ -472,7 +471,7 @@ static void print_code(const Emitter *e) {
 }
 
 const Template *emit_cuda(Arena *arena, const Plan *plan) {
-    KnobText knobs[5];
+    KnobText knobs[CUDA_KNOBS];
     Text text = {0}, code = {0};
     uint32_t count = cuda_knobs(plan, knobs);
     Emitter e = {.plan = plan, .out = &code, .scratch = arena_open()};

@@ -10,7 +10,7 @@ static void print_entry(const ReduceCuda *e, const char *suffix, const char *thr
     text_printf(e->out, "\nextern \"C\" __global__ void __launch_bounds__(%s)\nKF_ENTRY(%s%s)(",
                 threads, e->plan->name, suffix);
     cuda_parameters(e->out, e->plan, &e->reduce->parameters, "long long");
-    text_add(e->out, ", k_part *__restrict__ workspace) {\n");
+    text_add(e->out, ", k_part *__restrict__ workspace) {\n    k_begin<false>();\n");
 }
 
 static void print_call(const ReduceCuda *e, const char *function) {

@@ -211,8 +211,7 @@ static void print_seen(const RowsC *e, Values sums) {
 
 static const char *power_of(const RowsC *e, Value sum) {
     Primitive primitive = ir_primitive(rows_c_node(e, e->sweeps->online->power[sum]));
-    if (primitive == P_EXP2) return "k_exp2";
-    return e->plan->compute == DT_F32 ? "k_exp_below" : "k_exp";
+    return primitive == P_EXP2 ? "k_exp2" : "k_exp_below";
 }
 
 /* Where there was nothing but -inf so far, exp(x - 0) is as good, and no NaN. */

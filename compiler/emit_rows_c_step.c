@@ -163,8 +163,7 @@ static void print_computed(const RowsC *e, Value value) {
                     node->arg[1], node->arg[1]);
         return;
     }
-    if (is_real_op(e, value, P_EXP) && e->plan->compute == DT_F32 &&
-        rows_power(e->plan->ir, value)) {
+    if (is_real_op(e, value, P_EXP) && rows_power(e->plan->ir, value)) {
         text_printf(e->out, "    const k_real t%u = k_exp_below(t%u);\n", value, node->arg[0]);
         return;
     }

@@ -41,18 +41,19 @@ static void print_row(const RowsEmitter *e) {
     const RowsCuda *facts = e->facts;
     text_printf(e->out,
                 "\n// Row `at`, if there is one: all threads of the block are here.\n"
-                "template <int KEEP, typename ROW%s>\n"
-                "K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at%s,\n        ",
+                "template <typename ROW, typename KEPT%s>\n"
+                "K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, KEPT &kept%s,"
+                "\n        ",
                 facts->columns ? ", typename AHEAD" : "",
                 facts->columns ? ", const AHEAD &ahead" : "");
     cuda_parameters(e->out, e->plan, &e->parameters, "k_index");
     text_add(e->out, ") {\n    const k_index place = at < kf_rows ? at : kf_rows - 1;\n");
     emit_coordinates(e->out, CUDA, e->plan, "place", 4);
-    rows_print_make_source(e);
+    text_printf(e->out, "    kept.begin(row, %u);\n", facts->rows->passes);
     if (facts->means)
         text_printf(e->out, "    const %s share = 1 / (%s)kf_cols;\n", rows_real(e), rows_real(e));
     print_uniform_loads(e);
-    text_add(e->out, "    if (ROW::BLOCKS > 1) k_cluster_wait();\n");
+    text_add(e->out, "    if (ROW::BLOCKS > 1 && !ROW::FLOWS) k_cluster_wait();\n");
     for (uint32_t pass = 0; pass < facts->rows->passes; pass++) {
         print_uniform(e, pass);
         rows_print_pass(e, pass);
@@ -64,21 +65,31 @@ static void print_row(const RowsEmitter *e) {
 
 /* --- entries */
 
-static void print_call(const RowsEmitter *e, const char *keep, int indent) {
-    text_printf(e->out, "%*sKF_ENTRY(k_one_row)<%s>(row, at%s, ", indent, "", keep,
+static void print_call(const RowsEmitter *e, int indent) {
+    text_printf(e->out, "%*sKF_ENTRY(k_one_row)(row, at, kept%s, ", indent, "",
                 e->facts->columns ? ", ahead" : "");
     cuda_arguments(e->out, e->plan, &e->parameters);
     text_add(e->out, ");\n");
 }
 
-/* Where large blocks keep up to 32 words a thread, 1024 threads fit a multiprocessor if each has 64
- * registers; a compiler that may read columns ahead takes more, and half the blocks fit. */
+static void print_keep(const RowsEmitter *e, const char *keep, int indent) {
+    text_printf(e->out,
+                "%*sk_kept<%s, __ITEMS__, k_source<Row>, Row> kept(KF_ENTRY(k_find_source)<Row>(at, ",
+                indent, "", keep);
+    cuda_arguments(e->out, e->plan, &e->parameters);
+    text_add(e->out, "));\n");
+}
+
+/* Blocks with rings are on their multiprocessor all at once. Where large blocks keep up to 32 words a
+ * thread, 1024 threads fit if each has 64 registers; a compiler that may read columns ahead takes more,
+ * and half the blocks fit. */
 static const char *blocks_of(const RowsEmitter *e) {
-    if (!e->facts->keeps || !e->facts->columns) return "";
+    if (!e->facts->keeps) return "";
+    if (!e->facts->columns) return ", __KEEP__ == 3 ? __GRID__ : 1";
     const char *words =
         arena_printf(e->scratch, "__VEC__ * __ITEMS__ * %u", rows_cuda_words(e->facts));
     return arena_printf(e->scratch,
-                        ",\n        __KEEP__ == 0 && __EARLY__ == 0 && %s > 16 && %s <= 32 &&"
+                        ",\n        __KEEP__ == 3 ? __GRID__ : __KEEP__ == 0 && __EARLY__ == 0 && %s > 16 && %s <= 32 &&"
                         " __TPR__ * __RPB__ >= 256 ? 1024 / (__TPR__ * __RPB__) : 1",
                         words, words);
 }
@@ -89,40 +100,87 @@ static void print_begin(const RowsEmitter *e, const char *suffix, const char *bl
                 "KF_ENTRY(%s%s)(",
                 blocks, e->plan->name, suffix);
     cuda_parameters(e->out, e->plan, &e->parameters, "long long");
-    text_add(e->out, ") {\n");
+    text_add(e->out, ") {\n    k_begin<false>();\n");
 }
 
 /* Columns are read ahead for all rows that a thread goes through: odd rows begin elsewhere in a
  * vector, so for one. */
 static const char *ahead_type(const RowsEmitter *e) {
-    const char *early = e->facts->keeps ? "__KEEP__ == 0 && __EARLY__" : "false";
+    const char *early = e->facts->keeps ? "__KEEP__ == 0 && __EARLY__" : "0";
     const char *odd =
         e->facts->keeps && rows_cuda_peels(e->facts) ? " && !(__PEEL__ && __GRID__)" : "";
     return arena_printf(e->scratch, "k_ahead<%s%s, __ITEMS__, Row>", early, odd);
 }
 
+static const char FIRST_ROW[] = "Row(top + threadIdx.x / __TPR__, kf_rows, kf_cols)";
+
+/* Where the next rows are on their way. The rows of a block are a multiple of a vector apart, so that
+ * columns stay in place. */
+static void print_ring(const RowsEmitter *e) {
+    text_add(e->out, "    const auto find = [&](k_index at) {\n"
+                     "        return KF_ENTRY(k_find_source)<Row>(at, ");
+    cuda_arguments(e->out, e->plan, &e->parameters);
+    text_printf(e->out,
+                ");\n    };\n"
+                "    enum { RING = %s };\n"
+                "    k_ring<__ITEMS__, k_source<Row>, Row, k_index, decltype(find), RING> kept(\n"
+                "        find, top + threadIdx.x / __TPR__, apart, kf_rows, kf_cols);\n",
+                rows_cuda_ring(e->facts, "/", e->scratch));
+    if (e->facts->columns)
+        text_printf(e->out,
+                    "    const int columns = __EARLY__ ? (%s + Row::STRIDE * __VEC__ * __ITEMS__ - 1) /"
+                    " (Row::STRIDE * __VEC__ * __ITEMS__) * __ITEMS__ : 0;\n"
+                    "    const int room = columns * Row::THREADS * __VEC__;\n"
+                    "    KF_SHARED(unsigned char, shared);\n",
+                    rows_cuda_span(e->facts));
+    rows_print_make_ahead(e, "k_ahead<__EARLY__ ? 2 : 0, __ITEMS__, Row>", FIRST_ROW,
+                          "shared + RING", 4);
+    text_add(e->out, "    if (__CLUSTER__ > 1) k_cluster_wait();\n");
+}
+
+static void print_rounds(const RowsEmitter *e) {
+    text_add(e->out, "    for (int met = 0;;) {\n"
+                     "        const k_index at = top + threadIdx.x / __TPR__;\n"
+                     "        const Row row(at, kf_rows, kf_cols, met);\n");
+    if (e->facts->keeps) text_add(e->out, "#if __KEEP__ != 3\n");
+    print_keep(e, e->facts->keeps ? "__KEEP__" : "2", 8);
+    if (e->facts->keeps) text_add(e->out, "#endif\n");
+    print_call(e, 8);
+    text_printf(e->out,
+                "        top += apart;\n"
+                "        met = row.met;\n"
+                "        if (__GRID__ == 0 || top >= kf_rows) break;\n"
+                "        if (%s__TPR__ > 32) __syncthreads();\n    }\n",
+                e->facts->keeps ? "__KEEP__ != 3 && " : "");
+}
+
+static void print_one(const RowsEmitter *e) {
+    text_add(e->out, "    const k_index at = top + threadIdx.x / __TPR__;\n"
+                     "    const Row row(at, kf_rows, kf_cols);\n");
+    print_keep(e, "2", 4);
+    print_call(e, 4);
+}
+
 static void print_entry(const RowsEmitter *e) {
-    bool many = e->facts->columns;
-    const char *keep = e->facts->keeps ? "__KEEP__" : "2";
+    bool keeps = e->facts->keeps, many = keeps || e->facts->columns;
     text_add(e->out, "\n");
     print_begin(e, "", blocks_of(e));
     text_printf(e->out,
-                "    typedef k_row<__VEC__, %s, __TPR__, __RPB__, __CLUSTER__, int> Row;\n"
-                "    k_index top = (k_index)(blockIdx.x / __CLUSTER__) * __RPB__;\n"
-                "    if (__CLUSTER__ > 1) k_cluster_arrive();\n",
-                rows_cuda_peels(e->facts) ? "!__PEEL__" : "true");
-    rows_print_make_ahead(e, ahead_type(e), "Row(top + threadIdx.x / __TPR__, kf_rows, kf_cols)",
-                          4);
-    if (many) text_add(e->out, "    for (;;) {\n");
-    text_printf(e->out,
-                "%*sconst k_index at = top + threadIdx.x / __TPR__;\n"
-                "%*sconst Row row(at, kf_rows, kf_cols);\n",
-                many ? 8 : 4, "", many ? 8 : 4, "");
-    print_call(e, keep, many ? 8 : 4);
+                "    typedef k_row<__VEC__, %s, __TPR__, __RPB__, __CLUSTER__, int%s> Row;\n"
+                "    k_index top = (k_index)(blockIdx.x / __CLUSTER__) * __RPB__;\n",
+                rows_cuda_peels(e->facts) ? "!__PEEL__" : "true", keeps ? ", __KEEP__ == 3" : "");
     if (many)
-        text_add(e->out, "        top += (k_index)gridDim.x * __RPB__;\n"
-                         "        if (__GRID__ == 0 || top >= kf_rows) break;\n"
-                         "        if (__TPR__ > 32) __syncthreads();\n    }\n");
+        text_add(e->out, "    const k_index apart = (k_index)(gridDim.x / __CLUSTER__) * __RPB__;\n");
+    text_add(e->out, "    if (__CLUSTER__ > 1) k_meet_begin();\n");
+    if (keeps) text_add(e->out, "#if __KEEP__ == 3\n");
+    if (keeps) print_ring(e);
+    if (keeps) text_add(e->out, "#else\n");
+    rows_print_make_ahead(e, ahead_type(e), FIRST_ROW, NULL, 4);
+    if (keeps) text_add(e->out, "#endif\n");
+    if (many)
+        print_rounds(e);
+    else
+        print_one(e);
     text_add(e->out, "}\n");
 }
 
@@ -138,8 +196,9 @@ static void print_twin(const RowsEmitter *e) {
              "    for (; top < kf_rows; top += (k_index)gridDim.x * RPB) {\n"
              "        const k_index at = top + threadIdx.x / TPR;\n"
              "        const Row row(at, kf_rows, kf_cols);\n");
-    rows_print_make_ahead(e, "k_ahead<false, 1, Row>", "row", 8);
-    print_call(e, "2", 8);
+    rows_print_make_ahead(e, "k_ahead<0, 1, Row>", "row", NULL, 8);
+    print_keep(e, "2", 8);
+    print_call(e, 8);
     text_add(e->out, "        __syncthreads();\n    }\n}\n");
 }
 
@@ -155,6 +214,7 @@ static void print_code(const RowsEmitter *split, const RowsEmitter *online) {
     if (online) print_structs(online);
     rows_print_ahead(split);
     text_add(split->out, SHARED_END);
+    rows_print_find_source(split);
     if (online) text_add(split->out, "\n#if __ONLINE__ && __KEEP__ != 0");
     if (online) print_row(online);
     if (online) text_add(split->out, "\n#else");

@@ -18,12 +18,13 @@ typedef struct Block {
 
 /* One operation on blocks, by slots of a workspace. */
 typedef struct BlockStep {
-    uint16_t op;    /* as IrNode.op: IR_CAST, IR_CONVERT or a primitive */
+    uint16_t
+        op; /* as IrNode.op: IR_CAST, IR_CONVERT or a primitive, a near form as what it stands for */
     uint16_t count; /* operands */
     bool same;      /* both operands are one value */
     DType type;
     uint32_t out, arg[3];
-    double ulp; /* error of a function */
+    double ulp; /* error of a function or a near form */
 } BlockStep;
 
 /* One row of a matrix product as it grows: n columns in the real carrier. */

@@ -130,6 +130,8 @@ static double ulp_of(const Machine *machine, const IrNode *node) {
 static ConeStep step_of(const Machine *machine, Value value, const Type *shape) {
     const IrNode *node = ir_node(machine->ir, value);
     ConeStep step = {.kind = CONE_APPLY, .apply = {.op = node->op, .type = node->type.dtype}};
+    if (ir_is_primitive(node))
+        step.apply.op = (uint16_t)(IR_PRIMITIVE + primitive_plain(ir_primitive(node)));
     if (is_constant(machine, node)) {
         step.kind = CONE_CONSTANT;
         step.constant = constant_of(machine, node);

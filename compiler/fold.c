@@ -17,7 +17,7 @@ static double fused(const double *a, DType compute) {
 }
 
 double fold_real(Primitive primitive, const double *a, DType compute) {
-    switch (primitive) {
+    switch (primitive_plain(primitive)) {
     case P_NEG: return -a[0];
     case P_NOT: return !(a[0] != 0);
     case P_ADD: return a[0] + a[1];
@@ -158,7 +158,7 @@ static bool fold_primitive(const Ir *ir, const IrNode *node, Scalar *value) {
         *value = fold_reals(ir->compute, node, real);
     else
         value->whole = fold_whole(ir_primitive(node), node->type.dtype, whole);
-    return type == DT_WEAK || primitive_info(ir_primitive(node))->class != CLASS_FUNCTION;
+    return type == DT_WEAK || !primitive_errs(ir_primitive(node));
 }
 
 bool fold_node(const Ir *ir, const IrNode *node, Scalar *value) {

@@ -13,13 +13,13 @@ typedef struct Search {
 
 static bool is_costly(const IrNode *node) {
     if (!ir_is_primitive(node)) return false;
-    switch (ir_primitive(node)) {
+    switch (ir_meaning(node)) {
     case P_DIV:
     case P_FLOORDIV:
     case P_MOD:
     case P_SQRT:
     case P_FMOD: return true;
-    default: return primitive_info(ir_primitive(node))->class == CLASS_FUNCTION;
+    default: return primitive_errs(ir_meaning(node));
     }
 }
 

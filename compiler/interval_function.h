@@ -4,19 +4,32 @@
 #ifndef KF_INTERVAL_FUNCTION_H
 #define KF_INTERVAL_FUNCTION_H
 
+/* `ulp` of a result of this size. What forms of many ulp give up is relative: they are off by 2 of the least
+ * subnormal, where that is more. */
+KF_FN KfReal function_error(KfReal size, KfReal ulp) {
+    KfReal error = ulp * (size * (KfReal)KF_ULP_ONE), least = ulp > 8 ? 2 : ulp;
+    least = least * (KfReal)KF_ULP_LEAST;
+    return (error < least ? least : error) + size * (KfReal)KF_REAL_ERROR;
+}
+
 /* An end moved outward by the error; a result never changes its sign, and a zero is exact. */
 KF_FN KfCompute moved_end(KfReal f, KfReal ulp, KfReal direction) {
-    KfReal size = KF_R(fabs)(f), unit = size * (KfReal)KF_ULP_ONE;
+    KfReal size = KF_R(fabs)(f);
     KfCompute end;
     if (f == 0 || f != f || size == (KfReal)KF_HUGE) return (KfCompute)f;
-    if (unit < (KfReal)KF_ULP_LEAST) unit = (KfReal)KF_ULP_LEAST;
-    end = (KfCompute)(f + direction * (ulp * unit + size * (KfReal)KF_REAL_ERROR));
+    end = (KfCompute)(f + direction * function_error(size, ulp));
     if ((f > 0) == (end > 0) && end != 0) return end;
     return f > 0 ? (KfCompute)0 : (KfCompute)-0.0f;
 }
 
 KF_FN Interval interval_widen(KfReal lo, KfReal v, KfReal hi, int nan, KfReal ulp) {
     return interval_make(moved_end(lo, ulp, -1), v, moved_end(hi, ulp, 1), nan & NAN_MAY);
+}
+
+/* What is correctly rounded, by a form with an error: its ends are moved. */
+KF_CALL Interval interval_near(Interval a, KfReal ulp) {
+    if (a.nan == NAN_MUST) return a;
+    return interval_widen((KfReal)a.lo, a.v, (KfReal)a.hi, a.nan, ulp);
 }
 
 KF_FN Interval interval_clip(Interval a, KfCompute low, KfCompute high) {

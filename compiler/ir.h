@@ -46,7 +46,7 @@ typedef enum IrOp {
     IR_MEAN,
     IR_VAR,
     IR_CALL, /* a registry call: a is its inlined body; list[first, first + argc) its arguments */
-    IR_PRIMITIVE, /* IR_PRIMITIVE + Primitive: an operation on args */
+    IR_PRIMITIVE, /* IR_PRIMITIVE + Primitive or NearForm: an operation on args */
 } IrOp;
 
 /* Neighbouring axes, counted from the left: first <= axis < end. */
@@ -58,7 +58,7 @@ static inline bool axes_have(AxisRange axes, uint32_t axis) {
 }
 
 typedef struct IrNode {
-    uint16_t op;    /* IrOp, or IR_PRIMITIVE + Primitive */
+    uint16_t op;    /* IrOp, or IR_PRIMITIVE + Primitive or NearForm */
     uint16_t count; /* operands in arg (IR_CALL: 1) */
     Type type;
     Value arg[3];
@@ -130,6 +130,10 @@ static inline bool ir_is_primitive(const IrNode *node) {
 }
 static inline Primitive ir_primitive(const IrNode *node) {
     return (Primitive)(node->op - IR_PRIMITIVE);
+}
+/* What it means: near forms as what they stand for. */
+static inline Primitive ir_meaning(const IrNode *node) {
+    return primitive_plain(ir_primitive(node));
 }
 const char *ir_op_name(const IrNode *node);
 

@@ -42,7 +42,7 @@ static const char *call(Writer *w, const char *name, const IrNode *node) {
 }
 
 static const char *primitive(Writer *w, const IrNode *node) {
-    const PrimitiveInfo *info = primitive_info(ir_primitive(node));
+    const PrimitiveInfo *info = primitive_info(primitive_plain(ir_primitive(node)));
     const char *a = w->text[node->arg[0]];
     if (ir_primitive(node) == P_SELECT)
         return arena_printf(w->arena, "(%s ? %s : %s)", a, w->text[node->arg[1]],

@@ -137,9 +137,15 @@ static bool same_param(Comparison *c, const IrNode *pattern, const IrNode *node)
     return true;
 }
 
+/* A template meets a program's near forms: it has what they leave room for. */
+static bool same_op(const IrNode *a, const IrNode *b) {
+    if (!ir_is_primitive(a) || !ir_is_primitive(b)) return a->op == b->op;
+    return ir_meaning(a) == ir_meaning(b);
+}
+
 /* What a node is besides its operands. */
 static bool same_node(const IrNode *a, const IrNode *b) {
-    if (a->op != b->op || a->count != b->count || a->type.dtype != b->type.dtype) return false;
+    if (!same_op(a, b) || a->count != b->count || a->type.dtype != b->type.dtype) return false;
     if (a->type.dtype != DT_WEAK && !type_same_shape(&a->type, &b->type)) return false;
     if (a->op == IR_CONST) return a->whole == b->whole; /* bits of either kind */
     return a->op < IR_SUM || a->op > IR_VAR ||

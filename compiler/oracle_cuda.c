@@ -185,35 +185,54 @@ static void write_tables(Writer *w) {
                      "NAN_MAY), 0);\n}\n");
 }
 
-/* Text that no operation needs costs compile time. */
-static bool is_used(const Ir *ir, const char *path) {
-    bool functions = strcmp(path, "compiler/interval_function.h") == 0;
-    bool sums =
-        strcmp(path, "compiler/reduction.h") == 0 || strcmp(path, "compiler/oracle_values.h") == 0;
-    bool used = !functions && !sums;
-    for (Value v = 1; v < ir->nodes.count && !used; v++) {
+static bool has_functions(const Ir *ir) {
+    for (Value v = 1; v < ir->nodes.count; v++) {
         const IrNode *node = ir_node(ir, v);
-        if (functions && ir_is_primitive(node))
-            used = primitive_info(ir_primitive(node))->class == CLASS_FUNCTION;
-        if (sums) used = node->op >= IR_MATMUL && node->op <= IR_VAR;
+        if (ir_is_primitive(node) && primitive_errs(ir_primitive(node))) return true;
     }
-    return used;
+    return false;
+}
+
+static bool has_sums(const Ir *ir) {
+    for (Value v = 1; v < ir->nodes.count; v++)
+        if (ir_node(ir, v)->op >= IR_MATMUL && ir_node(ir, v)->op <= IR_VAR) return true;
+    return false;
+}
+
+/* Text that nothing needs costs compile time. Without a program: that of the kernels that know none. */
+static bool is_used(const Ir *ir, const char *path) {
+    static const char *const data[] = {"compiler/storage.h", "compiler/sample.h",
+                                       "compiler/oracle_grid.h", "compiler/oracle_data.h"};
+    bool of_data = false;
+    for (size_t i = 0; i < sizeof data / sizeof *data; i++) of_data |= strcmp(path, data[i]) == 0;
+    if (!ir) return of_data;
+    if (strcmp(path, "compiler/sample.h") == 0 || strcmp(path, "compiler/oracle_data.h") == 0)
+        return false;
+    if (strcmp(path, "compiler/interval_function.h") == 0) return has_functions(ir);
+    if (strcmp(path, "compiler/reduction.h") == 0) return has_sums(ir);
+    return strcmp(path, "compiler/oracle_values.h") != 0 || has_sums(ir);
 }
 
 static void write_head(Text *out, const Ir *ir) {
-    text_add(out, "#pragma nv_diag_suppress 177,550\n#define KF_COMPUTE_BITS 32\nenum {");
+    text_add(out,
+             "#ifndef KF_ORACLE_HEAD\n#define KF_ORACLE_HEAD\n#pragma nv_diag_suppress 177,550\n"
+             "#define KF_COMPUTE_BITS 32\nenum {");
 #define DTYPE(id, ...) text_printf(out, " DT_%s = %d,", #id, (int)DT_##id);
 #include "registry/dtypes.def"
 #undef DTYPE
     text_printf(out,
                 " };\nenum { IR_SUM = %d, IR_PROD = %d, IR_MAX = %d, IR_MIN = %d, IR_MEAN = %d, "
-                "IR_VAR = %d };\n",
+                "IR_VAR = %d };\n#endif\n",
                 IR_SUM, IR_PROD, IR_MAX, IR_MIN, IR_MEAN, IR_VAR);
     for (const Embed *file = compiler_texts; file->path != NULL; file++)
         if (is_used(ir, file->path)) text_add_bytes(out, file->text, file->length);
 }
 
 void oracle_cuda(Text *out, const Ir *ir) {
+    if (!ir) {
+        write_head(out, NULL);
+        return;
+    }
     Arena *arena = arena_open();
     Writer w = {.out = out, .pad = "    "};
     OracleSteps steps = oracle_steps(arena, ir);

@@ -5,15 +5,16 @@
  * element is unchecked. Reductions, products and what is read through them are values with memory
  * of their own, which the caller fills first, step by step.
  *
- * The text defines, all extern "C" with the Ir's inputs, then the steps' values as `const void
- * *const *in`, its outputs as `void *const *out` (device arrays of device pointers):
+ * There are two texts, to be compiled at once, of extern "C" kernels. One knows no program:
  *   kf_fill(void *bytes, int dtype, u64 seed, u32 slot, i64 begin, i64 count, int domain)
- *   kf_expect(in, u32 output, const i64 *index, i64 count, double *lo, double *value, double *hi, u8 *state)
- *   kf_check(in, out, u32 output, i64 begin, i64 count, OracleReport *report)      atomically merged
  *   kf_compare(const u8 *a, const u8 *b, i64 bytes, dtype, u64 *differences, i64 *first)  NaN payload-blind
  *   kf_poison(u8 *bytes, const u8 *golden, i64 count)         complement of golden (NULL: 0xFF)
  *   kf_times(const void *matrix, int dtype, i64 rows, i64 columns, i64 row_stride, i64 column_stride,
  *            const i64 *vector, i64 *result, u64 *fractions)  adds matrix times vector, wrapping
+ * The other is of one, with the Ir's inputs, then the steps' values as `const void *const *in`, its
+ * outputs as `void *const *out` (device arrays of device pointers):
+ *   kf_expect(in, u32 output, const i64 *index, i64 count, double *lo, double *value, double *hi, u8 *state)
+ *   kf_check(in, out, u32 output, i64 begin, i64 count, OracleReport *report)      atomically merged
  * and for step N (of value N)
  *   kf_value_N(in)                                            fills the value
  *   kf_value_N(in, Sum *sums, const Sum *before, int pass)    of a reduction: pieces of rows, to be
@@ -61,6 +62,7 @@ typedef struct OracleReport {
     int64_t worst_bound_at, worst_ulp_at;
 } OracleReport;
 
+/* `ir` NULL: the text that knows no program. */
 void oracle_cuda(Text *out, const Ir *ir);
 
 #endif

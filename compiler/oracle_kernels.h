@@ -119,13 +119,6 @@ static __device__ void report_merge(OracleReport *into, const OracleReport *from
         into->worst_ulp = from->worst_ulp, into->worst_ulp_at = from->worst_ulp_at;
 }
 
-static __device__ int64_t first_index(void) {
-    return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-}
-static __device__ int64_t index_step(void) {
-    return (int64_t)gridDim.x * blockDim.x;
-}
-
 /* One report a block, then one block at a time into the caller's. A thread hands its report on
  * through shared memory, half of the block to the other half. */
 static __device__ unsigned int oracle_lock;
@@ -145,13 +138,6 @@ static __device__ void report_publish(OracleReport mine, OracleReport *report) {
     report_merge(report, &mine);
     __threadfence();
     atomicExch(&oracle_lock, 0u);
-}
-
-extern "C" __global__ void kf_fill(void *bytes, int type, uint64_t seed, uint32_t slot,
-                                   int64_t begin, int64_t count, int domain) {
-    uint64_t key = sample_key(seed, slot);
-    for (int64_t i = first_index(); i < count; i += index_step())
-        sample_store(type, bytes, i, sample_hash(key, begin + i), domain);
 }
 
 extern "C" __global__ void kf_expect(const void *const *in, uint32_t output, const int64_t *index,
@@ -175,52 +161,6 @@ extern "C" __global__ void kf_check(const void *const *in, void *const *out, uin
         report_element(&mine, e, type, out[output], oracle_offset(output, begin + i), begin + i);
     }
     report_publish(mine, report);
-}
-
-static __device__ int is_nan_stored(const uint8_t *x, int type) {
-    if (type == DT_F64) return *(const double *)x != *(const double *)x;
-    if (type == DT_F32) return *(const float *)x != *(const float *)x;
-    return (*(const uint16_t *)x & 0x7fff) > (type == DT_F16 ? 0x7c00 : 0x7f80);
-}
-
-static __device__ int same_element(const uint8_t *a, const uint8_t *b, int type, int bytes) {
-    int same = 1;
-    for (int k = 0; k < bytes; k++) same &= a[k] == b[k];
-    return same || (storage_is_float(type) && is_nan_stored(a, type) && is_nan_stored(b, type));
-}
-
-extern "C" __global__ void kf_compare(const uint8_t *a, const uint8_t *b, int64_t bytes, int type,
-                                      uint64_t *differences, int64_t *first) {
-    int size = storage_bytes(type);
-    for (int64_t i = first_index(); i < bytes / size; i += index_step()) {
-        if (same_element(a + i * size, b + i * size, type, size)) continue;
-        atomicAdd((unsigned long long *)differences, 1ull);
-        atomicMin((unsigned long long *)first, (unsigned long long)i);
-    }
-}
-
-/* result += matrix * vector in wrapping integers; `fractions` counts what is none. As many threads a
- * row as a warp has, neighbours along whatever lies together. */
-extern "C" __global__ void kf_times(const void *matrix, int type, int64_t rows, int64_t columns,
-                                    int64_t row_stride, int64_t column_stride,
-                                    const int64_t *vector, int64_t *result, uint64_t *fractions) {
-    const int64_t lanes = 32;
-    int along = row_stride == 1 && column_stride != 1;
-    for (int64_t t = first_index(); t < rows * lanes; t += index_step()) {
-        int64_t row = along ? t % rows : t / lanes, lane = along ? t / rows : t % lanes, sum = 0;
-        for (int64_t k = lane; k < columns; k += lanes) {
-            int64_t x;
-            if (!sample_load_whole(type, matrix, row * row_stride + k * column_stride, &x))
-                atomicAdd((unsigned long long *)fractions, 1ull);
-            sum = add_wrapped(sum, mul_wrapped(x, vector[k]));
-        }
-        atomicAdd((unsigned long long *)&result[row], (unsigned long long)sum);
-    }
-}
-
-extern "C" __global__ void kf_poison(uint8_t *bytes, const uint8_t *golden, int64_t count) {
-    for (int64_t i = first_index(); i < count; i += index_step())
-        bytes[i] = golden ? (uint8_t)~golden[i] : (uint8_t)0xff;
 }
 
 #endif

@@ -140,6 +140,8 @@ static void write_operands(Writer *w, const BlockStep *step, uint32_t count) {
 static void write_primitive(Writer *w, const BlockStep *step, Primitive primitive, bool whole) {
     const PrimitiveInfo *info = primitive_info(primitive);
     bool square = primitive == P_MUL && step->same && !whole;
+    bool near = step->ulp > 0 && info->class != CLASS_FUNCTION;
+    if (near) text_add(w->out, "interval_near(");
     if (square)
         text_add(w->out, "interval_square(");
     else if (whole && takes_type(primitive))
@@ -148,7 +150,8 @@ static void write_primitive(Writer *w, const BlockStep *step, Primitive primitiv
         text_printf(w->out, "%s_%s(", whole ? "whole" : "interval",
                     whole ? whole_name(primitive) : info->name);
     write_operands(w, step, square ? 1 : step->count);
-    if (info->class == CLASS_FUNCTION) text_printf(w->out, ", %g", step->ulp);
+    if (near) text_add(w->out, ")");
+    if (near || info->class == CLASS_FUNCTION) text_printf(w->out, ", %g", step->ulp);
     text_add(w->out, ")");
 }
 

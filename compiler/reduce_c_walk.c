@@ -232,8 +232,9 @@ static void print_column_piece(const ReduceC *e) {
     print_placed_call(e, "k_line", "(o * kf_depth + d) * kf_inner + c",
                       "count * lines, sums, step");
     text_add(e->out, "        }\n"
-                     "        for (int64_t i = 0; i < count * lines; i++)\n"
-                     "            k_fold(&to[i % count], &sums[i / K_LANES], steps, i % K_LANES);\n"
+                     "        for (int64_t line = 0, i = 0; line < lines; line++)\n"
+                     "            for (int64_t r = 0; r < count; r++, i++)\n"
+                     "                k_fold(&to[r], &sums[i / K_LANES], steps, i % K_LANES);\n"
                      "    }\n}\n");
 }
 

@@ -27,8 +27,7 @@ static void print_row_loads(const ReduceCuda *e) {
     for (uint32_t i = 0; i < e->plan->loads.count; i++) {
         const Access *access = &e->plan->loads.data[i];
         if (reduce_cuda_is_vector(e, i))
-            text_printf(e->out, "        %s_v[u] = %s<N>(%s);\n", access->name,
-                        access->class == ACCESS_DENSE ? "k_load_once" : "k_load",
+            text_printf(e->out, "        %s_v[u] = k_load<N>(%s);\n", access->name,
                         reduce_cuda_begin(e, access, REDUCE_ELEMENT, "o * kf_depth + d"));
         else if (reduce_cuda_reads(e, i) && reduce_cuda_reach(e, access) == REACH_EACH)
             print_each(e, access);

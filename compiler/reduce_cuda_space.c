@@ -120,9 +120,9 @@ static void print_row_rules(Text *out, const Reduce *reduce, uint32_t part) {
         " 4 * __TPR__ * __SPLIT__ * __VEC__ * __UNROLL__ > kf_depth\n");
     text_printf(out,
                 "//! launch   grid = min(ceildiv(kf_outer, __RPB__), 2147483647 // __SPLIT__) * "
-                "__SPLIT__  block = __TPR__ * __RPB__  twin = %s\n"
+                "__SPLIT__  block = __TPR__ * __RPB__  dependent = 1  twin = %s\n"
                 "//! launch   %s_join  grid = __SPLIT__ == 1 ? 0 : min(2147483647, "
-                "ceildiv(kf_outer, 4))  block = 128  twin = %s_join\n"
+                "ceildiv(kf_outer, 4))  block = 128  dependent = 1  twin = %s_join\n"
                 "//! workspace __SPLIT__ == 1 ? 0 : __SPLIT__ * kf_outer * %u\n",
                 name, name, name, part);
 }
@@ -144,9 +144,9 @@ static void print_column_rules(Text *out, const Reduce *reduce, uint32_t part) {
     text_printf(
         out,
         "//! launch   grid = min(2147483647, %s)  block = __BLOCK__  shared = __ACROSS__ == "
-        "__BLOCK__ ? 0 : __BLOCK__ // 2 * %u  twin = %s\n"
+        "__BLOCK__ ? 0 : __BLOCK__ // 2 * %u  dependent = 1  twin = %s\n"
         "//! launch   %s_join  grid = __SPLIT__ == 1 ? 0 : min(2147483647, "
-        "ceildiv(kf_outer * kf_inner, 32))  block = 256  shared = 128 * %u  twin = %s_join\n"
+        "ceildiv(kf_outer * kf_inner, 32))  block = 256  shared = 128 * %u  dependent = 1  twin = %s_join\n"
         "//! workspace __SPLIT__ == 1 ? 0 : __SPLIT__ * kf_outer * kf_inner * %u\n",
         tiles, part, name, name, part, name, part);
 }

@@ -57,7 +57,7 @@ Value rows_distance(const Ir *ir, const IrNode *node) {
 Value rows_power(const Ir *ir, Value value) {
     const IrNode *node = ir_node(ir, value);
     if (!ir_is_primitive(node)) return 0;
-    if (ir_primitive(node) != P_EXP && ir_primitive(node) != P_EXP2) return 0;
+    if (ir_meaning(node) != P_EXP && ir_meaning(node) != P_EXP2) return 0;
     return rows_distance(ir, ir_node(ir, node->arg[0]));
 }
 
@@ -65,7 +65,7 @@ Value rows_power(const Ir *ir, Value value) {
 static void find_factor(Finder *f, Value value) {
     const Ir *ir = f->plan->ir;
     const IrNode *node = ir_node(ir, value);
-    bool quotient = ir_is_primitive(node) && ir_primitive(node) == P_DIV;
+    bool quotient = ir_is_primitive(node) && ir_meaning(node) == P_DIV;
     bool product = ir_is_primitive(node) && ir_primitive(node) == P_MUL;
     Value power = rows_power(ir, value) ? value : 0;
     for (uint32_t i = 0; i < 2 && !power && (product || (quotient && i == 0)); i++) {

@@ -110,11 +110,12 @@ static bool is_power_sum(const RowsCuda *facts, Value value) {
 RowsQuotient rows_quotient(const RowsCuda *facts, Value value) {
     const IrNode *node = ir_node(facts->plan->ir, value);
     Scalar constant;
-    if (!ir_is_primitive(node) || ir_primitive(node) != P_DIV || facts->rows->uniform[value] ||
+    if (!ir_is_primitive(node) || ir_meaning(node) != P_DIV || facts->rows->uniform[value] ||
         !dtype_is_float(node->type.dtype) || !facts->rows->uniform[node->arg[1]] ||
         plan_constant(facts->plan, node->arg[1], &constant))
         return ROWS_DIVIDED;
-    return is_power_sum(facts, node->arg[1]) ? ROWS_MULTIPLIED : ROWS_ROUNDED;
+    if (is_power_sum(facts, node->arg[1])) return ROWS_MULTIPLIED;
+    return ir_primitive(node) == P_DIV ? ROWS_ROUNDED : ROWS_DIVIDED;
 }
 
 RowsQuotient rows_divisor(const RowsCuda *facts, Value value) {

@@ -47,12 +47,18 @@ enum { ROWS_CUDA_KNOBS = 12 };
 bool rows_cuda_offers(const RowsCuda *split, const RowsCuda *online);
 /* TPR threads in each of CLUSTER blocks share a row; RPB rows a block; VEC elements a vector, which
  * PEEL lets begin at multiples in memory, whatever a row's length; KEEP 0 in registers, at most
- * ITEMS vectors a thread, 1 in shared memory, 2 read again, ITEMS on their way; ONLINE 1 takes the online passes where the row is not there;
- * EARLY 1 reads columns ahead, GRID blocks a multiprocessor (0: one a row). Returns their number. */
+ * ITEMS vectors a thread, 1 in shared memory, 2 read again, ITEMS on their way, 3 in shared memory with
+ * the next rows on their way, ITEMS at a time; ONLINE 1 takes the online passes where the row is not in
+ * registers; EARLY 1 reads columns ahead, GRID blocks a multiprocessor (0: one a row). Returns their
+ * number. */
 uint32_t rows_cuda_knobs(const RowsCuda *split, const RowsCuda *online,
                          KnobText knobs[ROWS_CUDA_KNOBS]);
 /* 32-bit registers that an element takes where the row stays in them. */
 uint32_t rows_cuda_words(const RowsCuda *split);
+/* What a row's vectors reach over; the bytes of shared memory where the next rows are on their way, with
+ * "/" or "//" as a division. */
+const char *rows_cuda_span(const RowsCuda *facts);
+const char *rows_cuda_ring(const RowsCuda *facts, const char *by, Arena *scratch);
 /* There is a knob PEEL. */
 bool rows_cuda_peels(const RowsCuda *facts);
 /* The lines "//! require", "//! prefer" and "//! launch". */

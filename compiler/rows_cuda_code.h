@@ -32,12 +32,16 @@ const char *rows_step(const RowsEmitter *e, const Access *access);
 /* What elements are divided by `value` with, behind it: "const k_divisor<float> k6(t6);"; or nothing. */
 void rows_print_divisor(const RowsEmitter *e, Value value);
 
-/* struct k_source: the arrays that are kept, for k_kept; and one of it, `source`. */
+/* struct k_source: the arrays that are kept, for k_kept; and k_find_source, which gives that of a row. */
 void rows_print_source(const RowsEmitter *e);
-void rows_print_make_source(const RowsEmitter *e);
-/* struct k_ahead: columns, read ahead or not; and one of them, `ahead`, for a row. */
+void rows_print_find_source(const RowsEmitter *e);
+/* A vector of it is converted as a whole. */
+bool rows_sees_words(const RowsEmitter *e, const Access *access);
+/* struct k_ahead: columns, read ahead or not; and one of them, `ahead`, for a row, where `shared` is not NULL with
+ * room for `columns` vectors a thread, `room` elements an array, from there on. */
 void rows_print_ahead(const RowsEmitter *e);
-void rows_print_make_ahead(const RowsEmitter *e, const char *type, const char *row, int indent);
+void rows_print_make_ahead(const RowsEmitter *e, const char *type, const char *row,
+                           const char *shared, int indent);
 
 /* struct k_pass0: what pass 0 gathers; nothing if it only stores. */
 void rows_print_struct(const RowsEmitter *e, uint32_t pass);

@@ -87,7 +87,7 @@ static uint16_t part_op(const RowsEmitter *e, const Part *part) {
 }
 
 static const char *rescale_of(const RowsEmitter *e, Value sum) {
-    bool two = ir_primitive(node_of(e, e->facts->rows->power[sum])) == P_EXP2;
+    bool two = ir_meaning(node_of(e, e->facts->rows->power[sum])) == P_EXP2;
     return two ? "k_rescale2" : "k_rescale";
 }
 
@@ -144,6 +144,38 @@ static void print_joined(const RowsEmitter *e, const Part *part) {
     text_add(e->out, ";\n");
 }
 
+static bool is_first(const RowsEmitter *e, const Parts *parts, uint32_t at) {
+    Value largest = e->facts->rows->largest[parts->list.data[at].value];
+    for (uint32_t i = 0; i < at; i++)
+        if (e->facts->rows->largest[parts->list.data[i].value] == largest) return false;
+    return largest != 0;
+}
+
+/* One exponential for the lanes of a warp, not one for each time that two of them are joined. */
+static void print_level(const RowsEmitter *e, const Parts *parts, const char *name) {
+    text_printf(e->out, "template <int LANES> K_INLINE void k_level(%s &a) {\n", name);
+    for (uint32_t i = 0; i < parts->list.count; i++) {
+        Value largest = e->facts->rows->largest[parts->list.data[i].value];
+        if (is_first(e, parts, i))
+            text_printf(e->out,
+                        "    %s b%u = a.t%u;\n#pragma unroll\n    for (int step = LANES / 2; step > 0;"
+                        " step /= 2) b%u = k_max(b%u, k_shuffle(b%u, step));\n",
+                        rows_real(e), largest, largest, largest, largest, largest);
+    }
+    for (uint32_t i = 0; i < parts->list.count; i++) {
+        const Part *part = &parts->list.data[i];
+        Value largest = e->facts->rows->largest[part->value];
+        if (part->kind == PART_SCALED)
+            text_printf(e->out, "    a.%s = %s(a.%s, a.t%u, b%u);\n", part_name(e, part),
+                        rescale_of(e, part->value), part_name(e, part), largest, largest);
+    }
+    for (uint32_t i = 0; i < parts->list.count; i++) {
+        Value largest = e->facts->rows->largest[parts->list.data[i].value];
+        if (is_first(e, parts, i)) text_printf(e->out, "    a.t%u = b%u;\n", largest, largest);
+    }
+    text_add(e->out, "}\n");
+}
+
 void rows_print_struct(const RowsEmitter *e, uint32_t pass) {
     Parts parts = parts_of(e, pass);
     const char *name = arena_printf(e->scratch, "k_%s%u", e->stem, pass);
@@ -157,6 +189,7 @@ void rows_print_struct(const RowsEmitter *e, uint32_t pass) {
                 name, name, name);
     for (uint32_t i = 0; i < parts.list.count; i++) print_joined(e, &parts.list.data[i]);
     text_add(e->out, "    return c;\n}\n");
+    if (parts.online) print_level(e, &parts, name);
 }
 
 /* --- one element */
@@ -182,6 +215,8 @@ static void print_statement(const RowsEmitter *e, Value v) {
         emit_statement(e->out, e->plan, CUDA, v, 12);
     else if (rows_role(e->plan, access) == ROWS_KEPT)
         text_printf(e->out, "            const %s t%u = x.t%u[j];\n", rows_type(e, v), v, v);
+    else if (rows_sees_words(e, access))
+        text_printf(e->out, "            const float t%u = %s_x[j];\n", v, access->name);
     else
         cuda_get(e->out, e->plan, access, arena_printf(e->scratch, "%s_v.at[j]", access->name), 12);
 }
@@ -356,6 +391,10 @@ static void print_columns(const RowsEmitter *e, uint32_t pass) {
         else
             text_printf(e->out, "        const auto %s_v = row.load_each(%s, %s, v);\n", name, name,
                         rows_step(e, access));
+        if (rows_sees_words(e, access))
+            text_printf(e->out,
+                        "        float %s_x[ROW::VEC];\n        k_see_bf16(%s_x, %s_v);\n", name,
+                        name, name);
     }
 }
 
@@ -392,10 +431,7 @@ static Values half_of(const RowsEmitter *e, uint32_t pass, const Parts *parts, b
 static void print_largest(const RowsEmitter *e, uint32_t pass, const Parts *parts, bool before) {
     for (uint32_t i = 0; i < parts->list.count; i++) {
         Value largest = e->facts->rows->largest[parts->list.data[i].value];
-        bool seen = largest == 0;
-        for (uint32_t k = 0; k < i; k++)
-            seen |= e->facts->rows->largest[parts->list.data[k].value] == largest;
-        if (seen) continue;
+        if (!is_first(e, parts, i)) continue;
         if (before)
             text_printf(e->out, "        const %s b%u = %s%u.t%u;\n", rows_real(e), largest,
                         e->stem, pass, largest);

@@ -103,10 +103,10 @@ static void print_members(const RowsEmitter *e) {
                     access->name);
     text_add(e->out, "    };\n");
     for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));)
-        text_printf(e->out, "    const %s *const %s;\n", cuda_storage(access), access->name);
+        text_printf(e->out, "    const %s *%s;\n", cuda_storage(access), access->name);
     for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));)
         if (access->class == ACCESS_STRIDED)
-            text_printf(e->out, "    const k_index %s_step;\n", access->name);
+            text_printf(e->out, "    k_index %s_step;\n", access->name);
 }
 
 static void print_load(const RowsEmitter *e) {
@@ -121,21 +121,43 @@ static void print_load(const RowsEmitter *e) {
     text_add(e->out, "        return pack;\n    }\n");
 }
 
-static void print_copy(const RowsEmitter *e) {
+/* `all`: with what is outside the row as it is in memory, where that can be. */
+static void print_copies(const RowsEmitter *e, bool all) {
     const Access *access;
-    text_add(e->out, "    template <int N>\n    __device__ __forceinline__ void copy(slots<N> &to, "
-                     "const ROW &row, int v) const {\n");
+    text_printf(e->out,
+                "    template <%sint N>\n    __device__ __forceinline__ void copy%s(slots<N> &to, "
+                "const ROW &row, int v) const {\n",
+                all ? "bool SURE, " : "", all ? "_all" : "");
     for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));) {
         const char *name = access->name;
+        bool dense = access->class == ACCESS_DENSE;
         if (access->class == ACCESS_STRIDED)
             text_printf(e->out, "        to.%s[threadIdx.x] = %s;\n", name,
                         vector(e, access, "true"));
         else
-            text_printf(e->out, "        row.copy%s(&to.%s[threadIdx.x], %s, v, (%s)%s);\n",
-                        access->class == ACCESS_DENSE ? "" : "_row", name, name,
-                        cuda_storage(access), other(e, access));
+            text_printf(e->out, "        row.%s(&to.%s[threadIdx.x], %s, v, (%s)%s);\n",
+                        !dense ? "copy_row" : all ? "template copy_all<SURE>" : "copy", name, name, cuda_storage(access),
+                        other(e, access));
     }
-    text_add(e->out, "    }\n    template <int N> static __device__ __forceinline__ raw "
+    text_add(e->out, "    }\n");
+}
+
+static void print_mend(const RowsEmitter *e) {
+    const Access *access;
+    text_add(e->out, "    template <int N>\n    __device__ __forceinline__ void mend(slots<N> &slot, "
+                     "raw &pack, const ROW &row, int v) const {\n");
+    for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));)
+        if (access->class == ACCESS_DENSE)
+            text_printf(e->out,
+                        "        if (row.mend(pack.%s, v, (%s)%s)) slot.%s[threadIdx.x] = pack.%s;\n",
+                        access->name, cuda_storage(access), other(e, access), access->name,
+                        access->name);
+    text_add(e->out, "    }\n");
+}
+
+static void print_fetch(const RowsEmitter *e) {
+    const Access *access;
+    text_add(e->out, "    template <int N> static __device__ __forceinline__ raw "
                      "fetch(const slots<N> &from) {\n        raw pack;\n");
     for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));)
         text_printf(e->out, "        pack.%s = from.%s[threadIdx.x];\n", access->name,
@@ -143,13 +165,22 @@ static void print_copy(const RowsEmitter *e) {
     text_add(e->out, "        return pack;\n    }\n");
 }
 
+bool rows_sees_words(const RowsEmitter *e, const Access *access) {
+    return access->dtype == DT_BF16 && e->plan->compute == DT_F32;
+}
+
 static void print_see(const RowsEmitter *e) {
     const Access *access;
-    text_add(e->out, "    static __device__ __forceinline__ void see(seen &x, const raw &pack) {\n"
-                     "#pragma unroll\n        for (int j = 0; j < ROW::VEC; j++) {\n");
+    text_add(e->out, "    static __device__ __forceinline__ void see(seen &x, const raw &pack) {\n");
     for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));)
-        cuda_set(e->out, access, arena_printf(e->scratch, "x.t%u[j]", access->value),
-                 arena_printf(e->scratch, "pack.%s.at[j]", access->name), 12);
+        if (rows_sees_words(e, access))
+            text_printf(e->out, "        k_see_bf16(x.t%u, pack.%s);\n", access->value,
+                        access->name);
+    text_add(e->out, "#pragma unroll\n        for (int j = 0; j < ROW::VEC; j++) {\n");
+    for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));)
+        if (!rows_sees_words(e, access))
+            cuda_set(e->out, access, arena_printf(e->scratch, "x.t%u[j]", access->value),
+                     arena_printf(e->scratch, "pack.%s.at[j]", access->name), 12);
     text_add(e->out, "        }\n    }\n};\n");
 }
 
@@ -158,14 +189,23 @@ void rows_print_source(const RowsEmitter *e) {
                      "template <typename ROW> struct k_source {\n");
     print_members(e);
     print_load(e);
-    print_copy(e);
+    print_copies(e, false);
+    if (e->facts->keeps) print_copies(e, true);
+    if (e->facts->keeps) print_mend(e);
+    print_fetch(e);
     print_see(e);
 }
 
-void rows_print_make_source(const RowsEmitter *e) {
+void rows_print_find_source(const RowsEmitter *e) {
     const Access *access;
     uint32_t count = 0;
-    text_add(e->out, "    const k_source<ROW> source = {");
+    text_add(e->out, "\n// What is read of row `at`, if there is one.\n"
+                     "template <typename ROW>\n"
+                     "K_INLINE k_source<ROW> KF_ENTRY(k_find_source)(const k_index at,\n        ");
+    cuda_parameters(e->out, e->plan, &e->parameters, "k_index");
+    text_add(e->out, ") {\n    const k_index place = at < kf_rows ? at : kf_rows - 1;\n");
+    emit_coordinates(e->out, CUDA, e->plan, "place", 4);
+    text_add(e->out, "    return {");
     for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));) {
         if (count++ > 0) text_add(e->out, ", ");
         if (access->class == ACCESS_DENSE)
@@ -175,7 +215,7 @@ void rows_print_make_source(const RowsEmitter *e) {
     }
     for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));)
         if (access->class == ACCESS_STRIDED) text_printf(e->out, ", %s", rows_step(e, access));
-    text_add(e->out, "};\n    k_kept<KEEP, __ITEMS__, k_source<ROW>, ROW> kept(row, source);\n");
+    text_add(e->out, "};\n}\n");
 }
 
 /* --- columns */
@@ -184,7 +224,7 @@ void rows_print_ahead(const RowsEmitter *e) {
     const Access *access;
     if (!e->facts->columns) return;
     text_add(e->out, "\n// Arrays that are one row, read ahead if EARLY.\n"
-                     "template <bool EARLY, int ITEMS, typename ROW> struct k_ahead {\n");
+                     "template <int EARLY, int ITEMS, typename ROW> struct k_ahead {\n");
     for (uint32_t i = 0; (access = rows_next_load(e, ROWS_COLUMN, &i));)
         if (access->class == ACCESS_ROWS)
             text_printf(e->out, "    const k_columns<EARLY, ITEMS, %s, ROW> %s;\n",
@@ -192,12 +232,18 @@ void rows_print_ahead(const RowsEmitter *e) {
     text_add(e->out, "};\n");
 }
 
-void rows_print_make_ahead(const RowsEmitter *e, const char *type, const char *row, int indent) {
+void rows_print_make_ahead(const RowsEmitter *e, const char *type, const char *row,
+                           const char *shared, int indent) {
     const Access *access;
-    uint32_t count = 0;
+    uint32_t count = 0, bytes = 0;
     if (!e->facts->columns) return;
     text_printf(e->out, "%*sconst %s ahead = {", indent, "", type);
-    for (uint32_t i = 0; (access = rows_next_load(e, ROWS_COLUMN, &i));)
-        if (access->class == ACCESS_ROWS) emit_next(e->out, count++, "{%s, %s}", access->name, row);
+    for (uint32_t i = 0; (access = rows_next_load(e, ROWS_COLUMN, &i));) {
+        if (access->class != ACCESS_ROWS) continue;
+        emit_next(e->out, count++, "{%s, %s", access->name, row);
+        if (shared) text_printf(e->out, ", %s + %u * room, columns}", shared, bytes);
+        if (!shared) text_add(e->out, "}");
+        bytes += dtype_info(access->dtype)->bytes;
+    }
     text_add(e->out, "};\n");
 }

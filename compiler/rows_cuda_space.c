@@ -8,6 +8,11 @@
 /* Above this many operations a vector is one element, and one at a time is compiled. */
 enum { VECTOR_OPERATIONS = 300, VECTOR_BYTES = 16, SHARED_BYTES = 229376, KEPT_WORDS = 64 };
 
+/* Besides a ring, a block has a kilobyte of the system's and up to three that it reduces in. Deeper rings
+ * than RING_STEPS gain nothing, and 63 groups of copies are all that can be told apart. */
+enum { RING_STEPS = 32 };
+#define RING_BYTES(by) "(229376 " by " __GRID__ - 4096)"
+
 static bool is_long(const RowsCuda *facts) {
     return facts->plan->body.count > VECTOR_OPERATIONS;
 }
@@ -79,7 +84,7 @@ uint32_t rows_cuda_knobs(const RowsCuda *facts, const RowsCuda *online,
     knobs[count++] = (KnobText){"TPR", {32, 128, 256, 512, 1024, 64, 16, 8, 4, 2, 1}, 11};
     knobs[count++] = (KnobText){"RPB", {4, 1, 2, 8, 16, 32, 64, 128}, 8};
     knobs[count++] = vec_knob(facts);
-    if (facts->keeps) knobs[count++] = (KnobText){"KEEP", {0, 1, 2}, 3};
+    if (facts->keeps) knobs[count++] = (KnobText){"KEEP", {0, 1, 2, 3}, 4};
     if (facts->keeps)
         knobs[count++] =
             (KnobText){"ITEMS", {8, 4, 2, 1, 3, 6, 10, 12, 14, 16}, is_long(facts) ? 4 : 10};
@@ -87,18 +92,30 @@ uint32_t rows_cuda_knobs(const RowsCuda *facts, const RowsCuda *online,
         knobs[count++] = (KnobText){"ITEMS", {4, 2, 1, 8}, is_long(facts) ? 3 : 4};
     bool sums = has_online_sums(online);
     if (rows_cuda_offers(facts, online)) knobs[count++] = (KnobText){"ONLINE", {sums, !sums}, 2};
-    knobs[count++] = (KnobText){"CLUSTER", {1, 2, 4, 8}, 4};
+    knobs[count++] = (KnobText){"CLUSTER", {1, 2, 4, 8, 16}, 5};
     if (rows_cuda_peels(facts)) knobs[count++] = (KnobText){"PEEL", {0, 1}, 2};
     if (facts->columns && facts->keeps) knobs[count++] = (KnobText){"EARLY", {0, 1}, 2};
-    if (facts->columns) knobs[count++] = (KnobText){"GRID", {0, 8, 16}, 3};
+    if (facts->keeps)
+        knobs[count++] = (KnobText){"GRID", {0, 1, 2, 4, 8, 16}, facts->columns ? 6 : 4};
+    else if (facts->columns)
+        knobs[count++] = (KnobText){"GRID", {0, 8, 16}, 3};
     return count;
 }
 
 /* --- what is legal */
 
-/* What a row's vectors reach over, with PEEL. */
-static const char *span_of(const RowsCuda *facts) {
+const char *rows_cuda_span(const RowsCuda *facts) {
     return rows_cuda_peels(facts) ? "kf_cols + (kf_cols % __VEC__ ? __VEC__ - 1 : 0)" : "kf_cols";
+}
+
+/* A quarter more than a row, if columns for it take the rest. */
+const char *rows_cuda_ring(const RowsCuda *facts, const char *by, Arena *scratch) {
+    uint32_t bytes, words, column;
+    element_sizes(facts->plan, &bytes, &words, &column);
+    const char *all = strlen(by) == 1 ? RING_BYTES("/") : RING_BYTES("//");
+    if (!facts->columns) return all;
+    return arena_printf(scratch, "(__EARLY__ ? %s %s %u * %u : %s)", all, by,
+                        16 * (5 * bytes + 4 * column), 16 * 5 * bytes, all);
 }
 
 static void print_vectors_fit(Text *out, const RowsCuda *facts, Arena *scratch) {
@@ -119,7 +136,7 @@ static const char *shared_of(const RowsCuda *facts, uint32_t bytes, Arena *scrat
     return arena_printf(scratch,
                         "ceildiv(%s, __VEC__ * __TPR__ * __CLUSTER__) * __TPR__ * __RPB__ *"
                         " __VEC__ * %u",
-                        span_of(facts), bytes);
+                        rows_cuda_span(facts), bytes);
 }
 
 /* " * 2", what the values of a vector are multiplied by. */
@@ -127,20 +144,42 @@ static const char *times(uint32_t words, Arena *scratch) {
     return words == 1 ? "" : arena_printf(scratch, " * %u", words);
 }
 
+/* The ring holds a row, and what is left the columns. */
+static void print_ring_legal(Text *out, const RowsCuda *facts, uint32_t bytes, uint32_t column,
+                             Arena *scratch) {
+    const char *steps = arena_printf(
+        scratch, "ceildiv(%s, __VEC__ * __TPR__ * __CLUSTER__ * __ITEMS__)", rows_cuda_span(facts));
+    const char *step = "__ITEMS__ * __TPR__ * __RPB__ * __VEC__";
+    const char *ring = rows_cuda_ring(facts, "//", scratch);
+    text_printf(out,
+                "//! require  (__KEEP__ == 3) == (__GRID__ >= 1 && __GRID__ <= 4) && (__KEEP__ != 3 ||"
+                " (__TPR__ >= 32 && __TPR__ * __RPB__ * __GRID__ <= 2048))\n"
+                "//! require  __KEEP__ != 3 || (%s <= min(%d, %s // (%s * %u)))\n",
+                steps, RING_STEPS, ring, step, bytes);
+    if (facts->columns)
+        text_printf(out,
+                    "//! require  __KEEP__ != 3 || __EARLY__ == 0 || %s * %s * %u <= " RING_BYTES("//")
+                    " - %s\n",
+                    steps, step, column, ring);
+}
+
 static void print_legal(Text *out, const RowsCuda *facts, uint32_t bytes, uint32_t words,
-                        Arena *scratch) {
+                        uint32_t column, Arena *scratch) {
     text_add(out, "//! require  __TPR__ * __RPB__ >= 32 && __TPR__ * __RPB__ <= 1024 && kf_cols <= "
                   "1073741824\n");
     print_vectors_fit(out, facts, scratch);
     text_add(out, "//! require  __CLUSTER__ == 1 || (__RPB__ == 1 && __TPR__ >= 32)\n");
-    if (facts->columns) text_add(out, "//! require  __GRID__ == 0 || __CLUSTER__ == 1\n");
+    if (facts->columns)
+        text_printf(out, "//! require  __GRID__ == 0 || __CLUSTER__ == 1%s\n",
+                    facts->keeps ? " || __KEEP__ == 3" : "");
     if (!facts->keeps) return;
     text_printf(out,
                 "//! require  __KEEP__ != 0 || (kf_cols > 0 && __VEC__ * __ITEMS__%s <= %d &&"
                 " __TPR__ * __CLUSTER__ * __ITEMS__ * __VEC__ >= %s)\n",
-                times(words, scratch), 2 * KEPT_WORDS, span_of(facts));
+                times(words, scratch), 2 * KEPT_WORDS, rows_cuda_span(facts));
     text_printf(out, "//! require  __KEEP__ != 1 || %s <= %d\n", shared_of(facts, bytes, scratch),
                 SHARED_BYTES);
+    print_ring_legal(out, facts, bytes, column, scratch);
 }
 
 /* --- what is sensible */
@@ -159,8 +198,8 @@ static void print_vectors_sensible(Text *out, const RowsCuda *facts) {
 
 static void print_kept_sensible(Text *out, const RowsCuda *facts, uint32_t bytes, uint32_t words,
                                 Arena *scratch) {
-    const char *span = span_of(facts);
-    text_printf(out, "//! prefer   __KEEP__ ? __ITEMS__ == 4 : __VEC__ * __ITEMS__%s <= %d\n",
+    const char *span = rows_cuda_span(facts);
+    text_printf(out, "//! prefer   __KEEP__ ? __ITEMS__ == (__KEEP__ == 3 ? 2 : 4) : __VEC__ * __ITEMS__%s <= %d\n",
                 times(words, scratch), KEPT_WORDS);
     text_printf(out,
                 "//! prefer   __KEEP__ || __TPR__ * __CLUSTER__ * (__ITEMS__ - (__ITEMS__ > 4 ? 2 :"
@@ -189,12 +228,12 @@ static void print_sensible(Text *out, const RowsCuda *facts, uint32_t bytes, uin
                   "__CLUSTER__ == 8192\n");
     if (facts->columns && facts->keeps)
         text_printf(out,
-                    "//! prefer   __EARLY__ ? __KEEP__ == 0 && __VEC__ * __ITEMS__ * %u <= 128 :"
-                    " __GRID__ == 0\n",
+                    "//! prefer   __KEEP__ == 3 || (__EARLY__ ? __KEEP__ == 0 && __VEC__ * __ITEMS__ * %u <= 128 :"
+                    " __GRID__ == 0)\n",
                     column);
     if (facts->columns)
         text_printf(out,
-                    "//! prefer   __GRID__ == 0 || (%skf_rows >= 2 * sms * __GRID__ * __RPB__)\n",
+                    "//! prefer   __GRID__ == 0 || __KEEP__ == 3 || (%skf_rows >= 2 * sms * __GRID__ * __RPB__)\n",
                     rows_cuda_peels(facts) ? "__PEEL__ == 0 && " : "");
 }
 
@@ -205,25 +244,39 @@ static void print_online(Text *out, const RowsCuda *facts, const RowsCuda *onlin
     if (!rows_cuda_offers(facts, online)) return;
     text_printf(out, "//! require  __ONLINE__ == %d || __KEEP__ != 0\n", sums);
     if (sums) text_add(out, "//! prefer   __ONLINE__ == 1\n");
-    if (online->rows->passes == 1) text_add(out, "//! prefer   __ONLINE__ == 0 || __KEEP__ != 1\n");
+    if (online->rows->passes == 1)
+        text_add(out, "//! require  __ONLINE__ == 0 || __KEEP__ != 3\n"
+                      "//! prefer   __ONLINE__ == 0 || __KEEP__ != 1\n");
+}
+
+/* With rings, as many clusters as run at once where 16 multiprocessors stand together, a multiple of VEC:
+ * rows of a block are so many apart. */
+static void print_launch(Text *out, const RowsCuda *facts, uint32_t bytes, Arena *scratch) {
+    const char *rows = "ceildiv(kf_rows, __RPB__)";
+    if (facts->columns)
+        rows = "min(ceildiv(kf_rows, __RPB__), __GRID__ ? sms * __GRID__ : 2147483647)";
+    if (facts->keeps)
+        rows = arena_printf(scratch,
+                            "(__KEEP__ == 3 ? min(ceildiv(kf_rows, __RPB__), __VEC__ * max(1, sms //"
+                            " 16 * 16 * __GRID__ // __CLUSTER__ // __VEC__)) : %s)",
+                            rows);
+    text_printf(out, "//! launch   grid = %s * __CLUSTER__  block = __TPR__ * __RPB__", rows);
+    text_add(out, "  cluster = __CLUSTER__  dependent = 1");
+    if (facts->keeps)
+        text_printf(out,
+                    "  shared = __KEEP__ == 3 ? " RING_BYTES("//")
+                    " : __KEEP__ == 1 ? min(%d, %s) : 0",
+                    SHARED_BYTES, shared_of(facts, bytes, scratch));
 }
 
 void rows_cuda_rules(Text *out, const RowsCuda *facts, const RowsCuda *online) {
     Arena *scratch = arena_open();
     uint32_t bytes, words, column;
     element_sizes(facts->plan, &bytes, &words, &column);
-    print_legal(out, facts, bytes, words, scratch);
+    print_legal(out, facts, bytes, words, column, scratch);
     print_sensible(out, facts, bytes, words, column, scratch);
     print_online(out, facts, online);
-    text_add(out, "//! launch   grid = ");
-    if (facts->columns)
-        text_add(out, "min(ceildiv(kf_rows, __RPB__), __GRID__ ? sms * __GRID__ : 2147483647)");
-    else
-        text_add(out, "ceildiv(kf_rows, __RPB__)");
-    text_add(out, " * __CLUSTER__  block = __TPR__ * __RPB__  cluster = __CLUSTER__");
-    if (facts->keeps)
-        text_printf(out, "  shared = __KEEP__ == 1 ? min(%d, %s) : 0", SHARED_BYTES,
-                    shared_of(facts, bytes, scratch));
+    print_launch(out, facts, bytes, scratch);
     text_printf(out, "  twin = %s_any\n", facts->plan->name);
     arena_close(scratch);
 }

@@ -13,6 +13,7 @@
  *     a + -b, a - -b, -a + b                        a - b …     a difference is defined as this sum
  *     -a * -b, -a / -b, fma(-a, -b, c)              a * b …     the signs cancel, the magnitude stays
  *     -x * c, -x / c, c / -x, -(x * c) …            x * -c …    likewise; i: modulo 2^n
+ *     x * -c where x * c is there                   -(x * c)    likewise
  *     fma(a, 1, c), fma(a, -1, c), fma(a, b, -0)    a + c …     the product is exact; -0 adds nothing
  *     pow(x, 1), pow(x, 2), pow(x, -1)              x, x * x …  the correctly rounded one, same limits
  *     a // 1                                        floor(a)    a / 1 is exact

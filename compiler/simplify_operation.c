@@ -75,11 +75,22 @@ static Value move_minus(const Simplify *s) {
     return 0;
 }
 
+/* x * -c where x * c is there: its negative, which costs nothing, and functions of either share what
+ * is even or odd in them. */
+static Value negative_of_another(const Simplify *s, uint32_t i) {
+    IrNode node = s->node;
+    node.arg[i] = is_real(s, i) ? negated(s, s->node.arg[i]) : 0;
+    Value other = node.arg[i] ? ir_find(s->ir, &node) : 0;
+    return other ? apply1(s, P_NEG, other) : 0;
+}
+
 static Value simplify_multiply(const Simplify *s) {
     for (uint32_t i = 0; i < 2; i++) {
         Value other = s->node.arg[1 - i];
         if (is_number(s, i, 1)) return other;
         if (is_number(s, i, -1)) return apply1(s, P_NEG, other);
+        Value another = negative_of_another(s, i);
+        if (another) return another;
     }
     return move_minus(s);
 }
@@ -110,6 +121,7 @@ static Value simplify_negative(const Simplify *s) {
     if (is_op(s, 0, P_NEG)) return undo(s);
     bool product = is_op(s, 0, P_MUL), quotient = is_op(s, 0, P_DIV);
     IrNode inner = arg(s, 0);
+    if (product && is_real(s, 0) && !s->sole) return 0; /* the product itself is read */
     for (uint32_t i = 0; i < 2 && (product || quotient); i++) {
         Value number = negated(s, inner.arg[i]), other = inner.arg[1 - i];
         if (number)

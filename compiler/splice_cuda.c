@@ -80,8 +80,7 @@ static void print_load(Text *out, const SpliceText *s, uint32_t i) {
     switch (reach_of(s, i)) {
     case REACH_PRODUCT: break;
     case REACH_VECTOR:
-        text_printf(out, "    const k_pack<%s, N> %s_v = %s<N>(%s);\n", type, name,
-                    access->class == ACCESS_DENSE ? "k_load_once" : "k_load",
+        text_printf(out, "    const k_pack<%s, N> %s_v = k_load<N>(%s);\n", type, name,
                     splice_place(s, access));
         break;
     case REACH_ONE:

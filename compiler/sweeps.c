@@ -155,7 +155,7 @@ static bool is_costly(const Sweeps *s, Value value) {
     for (uint32_t i = 0; i < s->plan->loads.count; i++)
         if (s->plan->loads.data[i].value == value)
             return s->plan->loads.data[i].class == ACCESS_STRIDED;
-    return ir_is_primitive(node) && primitive_info(ir_primitive(node))->class == CLASS_FUNCTION;
+    return ir_is_primitive(node) && primitive_errs(ir_primitive(node));
 }
 
 static void find_first(Arena *arena, Sweeps *s) {

@@ -42,7 +42,7 @@ static uint32_t arity(const IrNode *node) {
 
 static const char *check_operands(const Ir *ir, Value value) {
     const IrNode *node = ir_node(ir, value);
-    if (node->op == IR_NONE || node->op >= IR_PRIMITIVE + PRIMITIVE_COUNT) return "unknown op";
+    if (node->op == IR_NONE || node->op >= IR_PRIMITIVE + NEAR_BEHIND) return "unknown op";
     if (node->count != arity(node)) return "wrong number of operands";
     for (uint32_t i = 0; i < node->count; i++)
         if (node->arg[i] == 0 || node->arg[i] >= value) return "operand not before its use";

@@ -1,16 +1,40 @@
-/* Primitives: the table of primitives.def, and the names a function may be called by. */
+/* Primitives: the tables of primitives.def and near.def, and the names a function may be called by. */
 #include "registry/registry.h"
 
 #include <string.h>
 
-static const PrimitiveInfo infos[PRIMITIVE_COUNT] = {
+static const PrimitiveInfo infos[NEAR_BEHIND] = {
 #define PRIMITIVE(id, name, arity, class, ...) [P_##id] = {name, arity, CLASS_##class, __VA_ARGS__},
 #include "registry/primitives.def"
 #undef PRIMITIVE
+#define NEAR(id, plain, name, arity, cuda_f32, ulp) \
+    [P_##id] = {name, arity, CLASS_NEAR, cuda_f32, NULL, NULL, ulp, ulp, ulp, ulp},
+#include "registry/near.def"
+#undef NEAR
+};
+
+static const Primitive plains[NEAR_BEHIND] = {
+#define NEAR(id, plain, ...) [P_##id] = P_##plain,
+#include "registry/near.def"
+#undef NEAR
 };
 
 const PrimitiveInfo *primitive_info(Primitive primitive) {
     return &infos[primitive];
+}
+
+Primitive primitive_plain(Primitive primitive) {
+    return infos[primitive].class == CLASS_NEAR ? plains[primitive] : primitive;
+}
+
+Primitive primitive_near(Primitive primitive, Primitive form) {
+    uint32_t next = form ? (uint32_t)form + 1 : NEAR_BEFORE + 1;
+    while (next < NEAR_BEHIND && plains[next] != primitive) next++;
+    return next < NEAR_BEHIND ? (Primitive)next : (Primitive)0;
+}
+
+bool primitive_errs(Primitive primitive) {
+    return infos[primitive].class == CLASS_FUNCTION || infos[primitive].class == CLASS_NEAR;
 }
 
 /* By C's name or its form for f32: exp, expf, rintf. */

@@ -14,7 +14,21 @@ typedef enum Primitive {
     PRIMITIVE_COUNT
 } Primitive;
 
-typedef enum PrimitiveClass { CLASS_OPERATOR, CLASS_EXACT, CLASS_FUNCTION } PrimitiveClass;
+/* Forms of primitives that a stage chooses: an Ir's operations as well, behind the language's own. */
+typedef enum NearForm {
+    NEAR_BEFORE = PRIMITIVE_COUNT,
+#define NEAR(id, ...) P_##id,
+#include "registry/near.def"
+#undef NEAR
+    NEAR_BEHIND
+} NearForm;
+
+typedef enum PrimitiveClass {
+    CLASS_OPERATOR,
+    CLASS_EXACT,
+    CLASS_FUNCTION,
+    CLASS_NEAR
+} PrimitiveClass;
 
 typedef struct PrimitiveInfo {
     const char *name;
@@ -24,7 +38,14 @@ typedef struct PrimitiveInfo {
     double ulp_cuda_f32, ulp_cuda_f64, ulp_c_f32, ulp_c_f64;
 } PrimitiveInfo;
 
+/* Of primitives and of near forms. */
 const PrimitiveInfo *primitive_info(Primitive primitive);
+/* What a near form stands for; any other primitive itself. */
+Primitive primitive_plain(Primitive primitive);
+/* The form of `primitive` behind `form`, of which 0 is before the first; 0: there is none. */
+Primitive primitive_near(Primitive primitive, Primitive form);
+/* Whether its results have an error: a function's, or a near form's. */
+bool primitive_errs(Primitive primitive);
 /* A function by its name or C spelling (expf, fabsf, fmaxf; C's roundf rounds halves away from zero
  * and stands in ops.kf). Operators are not found. */
 bool primitive_find(const char *name, Primitive *primitive);

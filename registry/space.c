@@ -130,6 +130,7 @@ typedef struct Walk {
     Arena *arena;
     uint32_t last[SPACE_CONSTRAINTS]; /* per constraint; SPACE_KNOBS: left out */
     Point point;
+    uint32_t probes; /* values looked at */
     Found found;
 } Walk;
 
@@ -158,13 +159,16 @@ static void walk(Walk *w, uint32_t knob, uint64_t index) {
         return;
     }
     const Knob *k = &w->space->knobs[knob];
-    for (uint32_t v = 0; v < k->count; v++) {
+    for (uint32_t v = 0; v < k->count && w->probes <= SPACE_PROBES; v++) {
         w->point.value[knob] = k->values[v];
+        w->probes++;
         if (may_go_on(w, knob)) walk(w, knob + 1, index * k->count + v);
     }
 }
 
-static Found walk_all(const Space *space, Bindings bindings, bool sensible, Arena *arena) {
+/* False where that is more than SPACE_PROBES. */
+static bool walk_all(const Space *space, Bindings bindings, bool sensible, Arena *arena,
+                     Found *found) {
     Walk w = {.space = space, .bindings = bindings, .arena = arena};
     for (uint32_t i = 0; i < space->constraints.count; i++) {
         const Constraint *constraint = &space->constraints.data[i];
@@ -172,7 +176,8 @@ static Found walk_all(const Space *space, Bindings bindings, bool sensible, Aren
             constraint->hard || sensible ? last_knob(space, constraint) : (uint32_t)SPACE_KNOBS;
     }
     if (space->knob_count > 0 || space_allows(space, &w.point, bindings, sensible)) walk(&w, 0, 0);
-    return w.found;
+    *found = w.found;
+    return w.probes <= SPACE_PROBES;
 }
 
 static Found sample_all(const Space *space, Bindings bindings, bool sensible, Arena *arena,
@@ -188,9 +193,10 @@ static Found sample_all(const Space *space, Bindings bindings, bool sensible, Ar
 
 uint32_t space_allowed(const Space *space, Bindings bindings, bool sensible, Arena *arena,
                        uint32_t limit, uint64_t seed, uint64_t **indices) {
-    bool all = space_size(space) <= SPACE_PROBES && space->constraints.count <= SPACE_CONSTRAINTS;
-    Found found = all ? walk_all(space, bindings, sensible, arena)
-                      : sample_all(space, bindings, sensible, arena, seed);
+    Found found;
+    if (space_size(space) == UINT64_MAX || space->constraints.count > SPACE_CONSTRAINTS ||
+        !walk_all(space, bindings, sensible, arena, &found))
+        found = sample_all(space, bindings, sensible, arena, seed);
     uint32_t count = found.list.count < limit ? found.list.count : limit;
     for (uint32_t i = 0; i < count; i++)
         found.list.data[i] = found.list.data[pick(i, count, found.list.count, seed)];

@@ -76,8 +76,8 @@ Point space_point(const Space *space, uint64_t index);
 uint64_t space_index(const Space *space, const Point *point);
 Point space_fallback(const Space *space);
 /* Indices of allowed points in order, at most `limit` of them: one from each of as many equal
- * parts, by `seed`. A product of more than SPACE_PROBES points is itself sampled so. Returns their
- * number. */
+ * parts, by `seed`. Where more than SPACE_PROBES values are to be looked at, though a
+ * constraint cuts off what it refuses, points are themselves sampled so. Returns their number. */
 uint32_t space_allowed(const Space *space, Bindings bindings, bool sensible, Arena *arena,
                        uint32_t limit, uint64_t seed, uint64_t **indices);
 

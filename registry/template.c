@@ -379,6 +379,7 @@ static Node *field_values(TemplateLaunch *launch, const char *name, uint32_t *ro
     if (!strcmp(name, "block")) return launch->block;
     *room = 1;
     if (!strcmp(name, "cluster")) return &launch->cluster;
+    if (!strcmp(name, "dependent")) return &launch->dependent;
     return strcmp(name, "shared") ? NULL : &launch->shared;
 }
 
@@ -398,7 +399,7 @@ static void read_field(Reader *reader, const Line *line, const DirectiveField *f
     if (!strcmp(field->name, "twin"))
         read_twin(reader, line, field, launch);
     else if (!values)
-        complain(reader, line, field->mark, "grid, block, cluster, shared or twin",
+        complain(reader, line, field->mark, "grid, block, cluster, shared, dependent or twin",
                  "a launch has no field '%s'", field->name);
     else if (values[0] || field->count > room)
         complain(reader, line, field->mark, NULL, "'%s' takes %s", field->name,

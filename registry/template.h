@@ -26,7 +26,7 @@ typedef struct TemplateLaunch {
     const char *entry; /* function name in the source */
     const char *twin;  /* same parameters, any alignment; NULL: none */
     const Ast *ast;
-    Node grid[3], block[3], cluster, shared; /* 0: 1 (grid, block, cluster) or 0 (shared) */
+    Node grid[3], block[3], cluster, shared, dependent; /* 0: 1 (grid, block, cluster) or 0 */
 } TemplateLaunch;
 
 typedef struct Template {
@@ -48,7 +48,8 @@ typedef struct Template {
 /* Reads the header (//! lines, in any order) of `source`. NULL after a diagnostic (caret into the
  * file). Expressions may read knobs, sizes (dimensions, and args that are no tensors), bytes_x (the
  * element size of tensor x), `sms` and `cpus`. A knob's first value is its fallback. A `launch` line's fields are grid, block, cluster,
- * shared, and `twin = NAME`; without a name its entry is the kernel's. A tensor's types may be
+ * shared, dependent (1: the kernel itself waits for those before it, Launch.dependent), and `twin =
+ * NAME`; without a name its entry is the kernel's. A tensor's types may be
  * `like NAME`. A knob's key inside a longer word or a string of asm, where no macro reaches, is an
  * error; inside another string, a warning. */
 const Template *template_parse(Arena *arena, const Source *source, const char *language,

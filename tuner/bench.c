@@ -22,7 +22,7 @@
 
 /* Tries of a candidate that ends its worker; seconds that our own code may take besides a
  * candidate. */
-enum { ATTEMPTS = 2, GREET_SECONDS = 30, OWN_SECONDS = 900 };
+enum { ATTEMPTS = 2, GREET_SECONDS = 30, DRIVER_SECONDS = 120, OWN_SECONDS = 900 };
 
 typedef struct Kept { /* a job that went well: what ranking sends again */
     uint64_t id;
@@ -39,10 +39,12 @@ struct Bench {
     double run_limit;
     int journal; /* -1: none */
     int given;   /* the caller's data; -1: none */
-    Text setup;
-    Worker worker; /* pid 0: to be started */
-    bool ready;    /* its data are prepared */
-    bool broken;   /* it cannot work at all: `why` */
+    Text setup, tools;
+    bool has_tools;
+    uint64_t program; /* counts the setups: READY is of one of them */
+    Worker worker;    /* pid 0: to be started */
+    bool ready;       /* its data are prepared */
+    bool broken;      /* it cannot work at all: `why` */
     Why why;
     bool busy;
     uint64_t id;
@@ -50,7 +52,8 @@ struct Bench {
     double budget;
     Text job;
     Kept *kept;
-    BenchReport report, past; /* of this worker; of those before it, summed */
+    BenchReport report;
+    Phases past; /* of workers of this program before this one */
     Frame frame;
 };
 
@@ -61,6 +64,18 @@ static bool fail(Bench *bench, const char *what, const char *detail) {
 
 /* --- the worker */
 
+static void send_tools(Bench *bench) {
+    if (bench->has_tools)
+        wire_send(bench->worker.fd, BENCH_TOOLS, bench->program, bench->tools.data,
+                  bench->tools.length, GREET_SECONDS);
+}
+
+static void send_setup(Bench *bench) {
+    if (bench->setup.length > 0)
+        wire_send(bench->worker.fd, BENCH_SETUP, bench->program, bench->setup.data,
+                  bench->setup.length, GREET_SECONDS);
+}
+
 static bool start(Bench *bench) {
     const char *const arguments[] = {"measure", bench->device->name, bench->index, NULL};
     bench->ready = false;
@@ -70,54 +85,109 @@ static bool start(Bench *bench) {
         bench->broken = true;
         return false;
     }
-    wire_send(bench->worker.fd, BENCH_SETUP, 0, bench->setup.data, bench->setup.length,
-              GREET_SECONDS);
+    send_setup(bench);
+    send_tools(bench);
     return true;
 }
 
 /* What the ended worker had done stays in the report. */
 static int end(Bench *bench) {
-    bench->past.start_seconds += bench->report.start_seconds;
-    bench->past.check_seconds += bench->report.check_seconds;
-    bench->past.measure_seconds += bench->report.measure_seconds;
-    bench->report.start_seconds = bench->report.check_seconds = bench->report.measure_seconds = 0;
+    phases_add(&bench->past, &bench->report.phases);
+    bench->report.phases = (Phases){0};
     return wire_end(&bench->worker);
 }
 
-Bench *bench_open(const Device *device, int index, const DeviceIdentity *identity, const Ir *ir,
-                  const Ir *rounded, const BenchOptions *options, Why *why) {
+Bench *bench_open(const Device *device, int index, Why *why) {
     Arena *arena = arena_open();
     Bench *bench = arena_new(arena, Bench);
-    BenchSetup setup = {*identity, options->seed, options->run_limit, options->hot, 0, NULL};
     bench->arena = arena;
     bench->device = device;
     bench->worker.fd = bench->journal = bench->given = -1;
-    bench->run_limit = options->run_limit;
     snprintf(bench->index, sizeof bench->index, "%d", index);
     bench->path = worker_path(arena, why);
-    bench_put_setup(&bench->setup, &setup, ir, rounded);
-    bool good = !options->given || (bench->given = given_share(options->given, ir, why)) >= 0;
-    given_put(&bench->setup, options->given, ir, bench->given);
-    if (options->journal)
-        bench->journal = open(options->journal, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-    if (good && bench->path && start(bench)) return bench;
-    if (good && bench->path) *why = bench->why;
+    if (bench->path && start(bench)) return bench;
+    if (bench->path) *why = bench->why;
     bench_close(bench);
     return NULL;
 }
 
-void bench_close(Bench *bench) {
+static bool take_identity(Bench *bench, DeviceIdentity *identity, Why *why) {
+    Outcome outcome;
+    BenchReport report;
+    WireReader reader = wire_reader(bench->frame.body.data, bench->frame.body.length);
+    if (!bench_get_answer(&reader, &outcome, why, &report) ||
+        !wire_get_struct(&reader, identity, sizeof *identity))
+        return why_set(why, "the measuring worker's answer is damaged");
+    return outcome == OUTCOME_OK;
+}
+
+bool bench_identify(Bench *bench, DeviceIdentity *identity, Why *why) {
+    char text[96];
+    WireStatus status = wire_send(bench->worker.fd, BENCH_IDENTIFY, 0, NULL, 0, GREET_SECONDS);
+    if (status == WIRE_OK) status = wire_receive(bench->worker.fd, &bench->frame, DRIVER_SECONDS);
+    if (status == WIRE_OK && bench->frame.kind == BENCH_IDENTITY)
+        return take_identity(bench, identity, why);
+    wire_describe(end(bench), text, sizeof text);
+    return why_set(why, "the measuring worker does not say what the device is: it %s", text);
+}
+
+static void forget_program(Bench *bench) {
     Kept *kept, *next;
-    if (!bench) return;
-    wire_end(&bench->worker);
-    if (bench->journal >= 0) close(bench->journal);
-    if (bench->given >= 0) close(bench->given);
     HASH_ITER(hh, bench->kept, kept, next) {
         HASH_DEL(bench->kept, kept);
         text_free(&kept->body);
         free(kept);
     }
+    if (bench->journal >= 0) close(bench->journal);
+    if (bench->given >= 0) close(bench->given);
+    bench->journal = bench->given = -1;
+    bench->ready = bench->broken = bench->has_tools = false;
+    bench->report = (BenchReport){0};
+    bench->past = (Phases){0};
+    text_clear(&bench->setup);
+}
+
+bool bench_setup(Bench *bench, const DeviceIdentity *identity, const Ir *ir, const Ir *rounded,
+                 const BenchOptions *options, Why *why) {
+    BenchSetup setup = {*identity, options->seed, options->run_limit, options->hot, 0, NULL};
+    forget_program(bench);
+    bench->program++;
+    bench->run_limit = options->run_limit;
+    if (options->given && (bench->given = given_share(options->given, ir, why)) < 0) return false;
+    if (options->journal)
+        bench->journal = open(options->journal, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    bench_put_setup(&bench->setup, &setup, ir, rounded);
+    given_put(&bench->setup, options->given, ir, bench->given);
+    if (bench->worker.pid != 0) send_setup(bench); /* else when a job starts one */
+    if (!bench->device->oracle) bench_tools(bench, NULL, 0, NULL);
+    return true;
+}
+
+void bench_tools(Bench *bench, const Binary *tools, uint32_t count, const Why *why) {
+    if (why) {
+        fail(bench, "the oracle's kernels do not compile: ", why->text);
+        return;
+    }
+    text_clear(&bench->tools);
+    bench_put_tools(&bench->tools, tools, count);
+    bench->has_tools = true;
+    if (bench->worker.pid != 0) send_tools(bench);
+}
+
+int bench_descriptor(const Bench *bench) {
+    return bench->worker.fd;
+}
+
+void bench_kill(Bench *bench) {
+    wire_kill(&bench->worker);
+}
+
+void bench_close(Bench *bench) {
+    if (!bench) return;
+    wire_end(&bench->worker);
+    forget_program(bench);
     text_free(&bench->setup);
+    text_free(&bench->tools);
     text_free(&bench->job);
     text_free(&bench->frame.body);
     arena_close(bench->arena);
@@ -183,9 +253,18 @@ static WireStatus receive(Bench *bench, uint32_t kind) {
     double seconds = OWN_SECONDS + 8 * bench->run_limit + 8 * bench->budget;
     for (;;) {
         WireStatus status = wire_receive(bench->worker.fd, &bench->frame, seconds);
-        if (status != WIRE_OK || bench->frame.kind == kind) return status;
-        if (bench->frame.kind != BENCH_READY || !take_ready(bench)) return WIRE_CLOSED;
+        if (status != WIRE_OK) return status;
+        if (bench->frame.kind == BENCH_READY && bench->frame.id != bench->program) continue;
+        if (bench->frame.kind == BENCH_READY && !take_ready(bench)) return WIRE_CLOSED;
+        if (bench->frame.kind == kind) return WIRE_OK;
+        if (bench->frame.kind != BENCH_READY) return WIRE_CLOSED;
     }
+}
+
+/* A worker that is gone is noticed by the next job. */
+void bench_ready(Bench *bench) {
+    if (bench->worker.pid != 0 && bench->has_tools && !bench->ready && !bench->broken)
+        receive(bench, BENCH_READY);
 }
 
 static bool take_result(Bench *bench, Result *result) {
@@ -348,9 +427,7 @@ bool bench_rank(Bench *bench, const uint64_t *ids, uint32_t count, double budget
 
 bool bench_report(Bench *bench, BenchReport *report, Why *why) {
     *report = bench->report;
-    report->start_seconds += bench->past.start_seconds;
-    report->check_seconds += bench->past.check_seconds;
-    report->measure_seconds += bench->past.measure_seconds;
+    phases_add(&report->phases, &bench->past);
     if (bench->broken) *why = bench->why;
     return !bench->broken;
 }

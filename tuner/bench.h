@@ -7,6 +7,7 @@
 
 #include "tuner/device.h"
 #include "tuner/given.h"
+#include "tuner/phases.h"
 
 typedef struct BenchOptions {
     uint64_t seed;
@@ -35,15 +36,29 @@ typedef struct BenchJob {
     bool rounded;        /* judge by the round-each-op program (an eager chain of 16-bit types) */
     double budget;       /* seconds of timing; 0: judge only */
     double give_up_over; /* drop after one run slower than this many seconds (0: never) */
+    double enough_over;  /* a few samples do for one that is slower than this in all (0: never) */
 } BenchJob;
 
 typedef struct Bench Bench;
 
-/* Spawns the worker, which opens the device and prepares data and oracle in the background. `ir` is
- * the simplified program, `rounded` the round-each-op one for judging the eager chain (NULL if the
- * same). */
-Bench *bench_open(const Device *device, int index, const DeviceIdentity *identity, const Ir *ir,
-                  const Ir *rounded, const BenchOptions *options, Why *why);
+/* Spawns the worker, which opens the device at once; nothing else is waited for but its greeting. */
+Bench *bench_open(const Device *device, int index, Why *why);
+/* What the device is, as the worker finds when its driver is up; the parent starts none. */
+bool bench_identify(Bench *bench, DeviceIdentity *identity, Why *why);
+/* A program: jobs are of it until the next one. `ir` is the simplified program, `rounded` the
+ * round-each-op one for judging the eager chain (NULL if the same). The worker prepares data and gate
+ * in the background. */
+bool bench_setup(Bench *bench, const DeviceIdentity *identity, const Ir *ir, const Ir *rounded,
+                 const BenchOptions *options, Why *why);
+/* The device's oracle (Device.oracle), compiled: what knows no program, that of `ir`, that of `rounded`
+ * unless it is the same. Without them the worker does not get ready. With `why` they could not be made,
+ * and no job will be taken. */
+enum { BENCH_TOOLS_MAX = 3 };
+void bench_tools(Bench *bench, const Binary *tools, uint32_t count, const Why *why);
+/* Becomes readable when the worker has something to say; -1: it is gone. */
+int bench_descriptor(const Bench *bench);
+/* Waits until data, gate and oracle are prepared. Whether they could be is told by the next job. */
+void bench_ready(Bench *bench);
 /* One job at a time. */
 bool bench_submit(Bench *bench, const BenchJob *job, Why *why);
 bool bench_busy(const Bench *bench);
@@ -61,10 +76,12 @@ typedef struct BenchReport {
     char conditions[128];
     bool self_test;
     char self_test_message[256];
-    double start_seconds, check_seconds, measure_seconds; /* of the worker so far */
     uint32_t mutants_refused;
+    Phases phases; /* the worker's, since the program was set up */
 } BenchReport;
 bool bench_report(Bench *bench, BenchReport *report, Why *why);
+/* Lets the worker end while the caller does other things before bench_close. */
+void bench_kill(Bench *bench);
 void bench_close(Bench *bench);
 
 /* In the worker's main: `kfuse-worker measure DEVICE INDEX`. Returns its exit status. */

@@ -16,24 +16,10 @@ static const int64_t chunk = (int64_t)1 << 26; /* elements a launch of kf_check 
  * along columns), and for the device to do in sampled rows, an element a thread. */
 static const int64_t trial_work = (int64_t)1 << 27, rows_work = (int64_t)1 << 35;
 
-/* --- making and calling the kernels */
+/* --- loading and calling the kernels */
 
-static bool compile(Rig *rig, const Ir *ir, Text *binary, Why *why) {
-    Text source = {0};
-    rig->device->oracle(&source, ir);
-    CompileUnit unit = {text_string(&source), "oracle", true};
-    Outcome outcome = rig->device->compile(&unit, &rig->setup.identity, binary, why);
-    text_free(&source);
-    return outcome == OUTCOME_OK;
-}
-
-static bool prepare(Rig *rig, Why *why) {
-    return compile(rig, rig->ir, &rig->tools, why) &&
-           (rig->rounded.ir == rig->ir || compile(rig, rig->rounded.ir, &rig->rounded_tools, why));
-}
-
-static Module *load(Rig *rig, const Text *binary, Why *why) {
-    return rig->device->load(rig->state, binary->data, binary->length, why);
+static Module *load(Rig *rig, const Binary *binary, Why *why) {
+    return rig->device->load(rig->state, binary->bytes, binary->size, why);
 }
 
 /* Device memory of the kernels' own: the tensors' addresses, a report, and a sample's indices and
@@ -57,9 +43,11 @@ static size_t pointer_count(const Rig *rig) {
 
 static bool open_hands(Rig *rig, Why *why) {
     size_t pointers = pointer_count(rig) * sizeof(Address);
-    rig->plain.module = load(rig, &rig->tools, why);
-    if (rig->rounded.ir != rig->ir) rig->rounded.module = load(rig, &rig->rounded_tools, why);
-    return rig->plain.module && (rig->rounded.ir == rig->ir || rig->rounded.module) &&
+    rig->handling = load(rig, &rig->tools[0], why);
+    rig->plain.module = load(rig, &rig->tools[1], why);
+    if (rig->rounded.ir != rig->ir) rig->rounded.module = load(rig, &rig->tools[2], why);
+    return rig->handling && rig->plain.module &&
+           (rig->rounded.ir == rig->ir || rig->rounded.module) &&
            rig->device->allocate(rig->state, pointers, &rig->pointers, why) &&
            rig->device->allocate(rig->state, sizeof(Scratch), &rig->scratch, why);
 }
@@ -71,6 +59,7 @@ static void close_hands(Rig *rig) {
     if (rig->pointers) rig->device->release(rig->state, rig->pointers);
     rig->device->unload(rig->state, rig->rounded.module);
     rig->device->unload(rig->state, rig->plain.module);
+    rig->device->unload(rig->state, rig->handling);
 }
 
 /* Enqueues a grid for `threads` elements: its threads walk on where they are fewer. As many blocks
@@ -92,13 +81,13 @@ bool device_call(Rig *rig, Module *module, const char *entry, Arg *args, uint32_
 
 static bool fill(Rig *rig, uint32_t slot, Address storage, Why *why) {
     const Tensor *tensor = &rig->tensors[slot];
-    return CALL(rig, rig->plain.module, "kf_fill", tensor->count, why, arg_address(storage),
+    return CALL(rig, rig->handling, "kf_fill", tensor->count, why, arg_address(storage),
                 arg_small(tensor->type->dtype), arg_whole((int64_t)rig->setup.seed),
                 arg_small(slot), arg_whole(0), arg_whole(tensor->count), arg_small(rig->domain));
 }
 
 static bool poison(Rig *rig, Address to, Address golden, size_t bytes, Why *why) {
-    return CALL(rig, rig->plain.module, "kf_poison", (int64_t)bytes, why, arg_address(to),
+    return CALL(rig, rig->handling, "kf_poison", (int64_t)bytes, why, arg_address(to),
                 arg_address(golden), arg_whole((int64_t)bytes));
 }
 
@@ -117,7 +106,7 @@ static bool same_bits(Rig *rig, DType dtype, Address a, Address b, int64_t count
     int64_t bytes = count * dtype_info(dtype)->bytes;
     bool good =
         rig->device->upload(rig->state, SCRATCH(rig, differences), &none, sizeof none, why) &&
-        CALL(rig, rig->plain.module, "kf_compare", count, why, arg_address(a), arg_address(b),
+        CALL(rig, rig->handling, "kf_compare", count, why, arg_address(a), arg_address(b),
              arg_whole(bytes), arg_small(dtype), arg_address(SCRATCH(rig, differences)),
              arg_address(SCRATCH(rig, first))) &&
         rig->device->download(rig->state, &differences, SCRATCH(rig, differences),
@@ -336,7 +325,7 @@ static bool times_here(Rig *rig, const Matrix *matrix, Address memory, const int
         rig->device->upload(rig->state, memory, vector, columns, why) &&
         rig->device->upload(rig->state, to, result, rows, why) &&
         rig->device->upload(rig->state, counted, &fractions, sizeof fractions, why) &&
-        CALL(rig, rig->plain.module, "kf_times", 32 * matrix->rows, why, arg_address(matrix->zero),
+        CALL(rig, rig->handling, "kf_times", 32 * matrix->rows, why, arg_address(matrix->zero),
              arg_small(matrix->dtype), arg_whole(matrix->rows), arg_whole(matrix->columns),
              arg_whole(matrix->row_stride), arg_whole(matrix->column_stride), arg_address(memory),
              arg_address(to), arg_address(counted)) &&
@@ -357,7 +346,6 @@ static bool times(Rig *rig, const Matrix *matrix, const int64_t *vector, int64_t
 }
 
 const Hands hands_device = {
-    .prepare = prepare,
     .open = open_hands,
     .close = close_hands,
     .fill = fill,

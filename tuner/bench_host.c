@@ -15,7 +15,7 @@ static void *pointer(Address address) {
     return (void *)(uintptr_t)address;
 }
 
-static bool prepare(Rig *rig, Why *why) {
+static bool open_hands(Rig *rig, Why *why) {
     (void)rig, (void)why;
     return true;
 }
@@ -290,8 +290,7 @@ static bool times(Rig *rig, const Matrix *matrix, const int64_t *vector, int64_t
 }
 
 const Hands hands_host = {
-    .prepare = prepare,
-    .open = prepare,
+    .open = open_hands,
     .close = close_hands,
     .fill = fill,
     .copy = copy,

@@ -3,7 +3,8 @@
  * what says whether a result is right. One Run is mounted at a time (several while finalists are
  * ranked).
  *
- *   bench_rig.c     opens the device, lays tensors out, fills them
+ *   bench_rig.c     lays tensors out, fills them
+ *   bench_open.c    the device, opened beside other work
  *   bench_mount.c   a Run on the rig: modules, temporaries, addresses per set
  *   bench_judge.c   edges, poison, guards, the whole output
  *   bench_exact.c   products too large for that: exactly, on whole numbers
@@ -16,6 +17,8 @@
  *   bench_serve.c   the worker's loop */
 #ifndef KF_BENCH_RIG_H
 #define KF_BENCH_RIG_H
+
+#include <pthread.h>
 
 #include "compiler/gate.h"
 #include "compiler/oracle_cuda.h"
@@ -81,11 +84,34 @@ typedef struct Matrix {
     int64_t rows, columns, row_stride, column_stride;
 } Matrix;
 
+/* The opening of a device, which may take a third of a second: a thread's own where the state can be
+ * handed over (Device.enter). */
+typedef struct Opening {
+    const Device *device;
+    int index;
+    DeviceState *state; /* NULL: not open yet, or it cannot be: `why` */
+    pthread_t thread;
+    bool running, done, warm; /* warm: something has been timed */
+    double seconds;           /* 0: told in a report */
+    Why why;
+} Opening;
+
+void opening_begin(Opening *opening);
+/* Waits for it; NULL with the reason. */
+DeviceState *opening_end(Opening *opening, Why *why);
+void opening_close(Opening *opening);
+
+/* Work that a thread does beside the opening. */
+typedef struct Preparation {
+    Rig *rig;
+    pthread_t thread;
+    bool started, good;
+    Why why;
+} Preparation;
+
 /* What is done to memory besides running candidates. All return false with the reason if they
  * cannot. */
 typedef struct Hands {
-    /* `prepare` runs beside the opening of the device (it has no state yet), `open` behind it. */
-    bool (*prepare)(Rig *rig, Why *why);
     bool (*open)(Rig *rig, Why *why);
     void (*close)(Rig *rig);
     bool (*fill)(Rig *rig, uint32_t slot, Address storage, Why *why);
@@ -115,7 +141,8 @@ typedef struct BenchSetup {
 struct Rig {
     Arena *arena, *gate_arena; /* the gate is made by a thread of its own */
     const Device *device;
-    DeviceState *state;
+    Opening *opening;
+    DeviceState *state; /* NULL until rig_finish */
     int index;
     BenchSetup setup;
     const Hands *hands;
@@ -131,24 +158,32 @@ struct Rig {
     void **copies;            /* inputs in host memory for the oracle, where it cannot read set 0 */
     const void **oracle_data; /* element 0 of each input, in memory that no candidate writes */
     Team *team;
-    Guarded *first_values;     /* the same on a device with memory of its own */
-    Text tools, rounded_tools; /* such a device's kernels, as binaries */
-    Address pointers, scratch; /* and their memory (bench_device.c) */
-    Oracle plain, rounded;     /* rounded.ir may be plain.ir */
+    Guarded *first_values; /* the same on a device with memory of its own */
+    Binary
+        tools[BENCH_TOOLS_MAX]; /* such a device's kernels: of no program, of plain, of rounded */
+    Module *handling;           /* those of no program */
+    Address pointers, scratch;  /* and their memory (bench_device.c) */
+    Oracle plain, rounded;      /* rounded.ir may be plain.ir */
     Gate *gate;
+    Preparation preparation;
+    double begun;    /* when it was */
     Address image;   /* the gate's, on the device */
     Guarded *golden; /* per output: what a candidate that was judged right gave */
     bool golden_set;
     Check golden_check;
-    bool warm;         /* something has been timed */
     uint32_t next_set; /* where the next sample begins */
     BenchReport report;
 };
 
-/* Opens the device, fills the data, prepares the gate. NULL with the reason. */
-Rig *rig_open(Arena *arena, const Device *device, int index, const BenchSetup *setup, const Ir *ir,
-              const Ir *rounded, Why *why);
+/* What needs no device is begun, in a thread: the gate, the oracle's data where it reads copies. */
+Rig *rig_begin(Arena *arena, Opening *opening, const BenchSetup *setup, const Ir *ir,
+               const Ir *rounded);
+/* Waits for device and gate, fills the data. False with the reason. */
+bool rig_finish(Rig *rig, const Binary tools[BENCH_TOOLS_MAX], Why *why);
+/* The device stays open. */
 void rig_close(Rig *rig);
+/* What passed since *begin belongs to a phase; *begin is now. */
+void rig_charge(Rig *rig, Phase phase, double *begin);
 
 static inline const Tensor *rig_output(const Rig *rig, uint32_t output) {
     return &rig->tensors[rig->input_count + output];

@@ -10,10 +10,11 @@
 #include "tuner/bench_wire.h"
 
 typedef struct Served {
-    Arena *arena; /* the program's */
-    Rig *rig;
-    const Device *device;
-    int index;
+    Opening opening; /* the device's: begun with the process, for all programs */
+    Arena *arena;    /* the program's */
+    Rig *rig;        /* between SETUP and TOOLS it is not ready */
+    bool ready;
+    Why why; /* why there is no rig */
     Text answer;
 } Served;
 
@@ -25,29 +26,25 @@ static void message(Result *result, const Why *why) {
 static Outcome judge(Rig *rig, const Mounted *mounted, const BenchJob *job, int attempt,
                      Check *check, Why *why) {
     Outcome outcome = OUTCOME_OK;
-    double begin = wire_now();
     if (rig->device->imaginary) return judge_imaginary(rig, mounted, job, attempt, why);
+    double begin = wire_now();
     if (job->judge_edges) outcome = judge_edges(rig, mounted, job, check, why);
+    rig_charge(rig, PHASE_EDGES, &begin);
     if (job->judge && outcome == OUTCOME_OK)
         outcome = judge_whole(rig, mounted, job, attempt, check, why);
-    rig->report.check_seconds += wire_now() - begin;
-    return outcome;
-}
-
-static Outcome measure(Rig *rig, Mounted *mounted, const BenchJob *job, Result *result, Why *why) {
-    double begin = wire_now();
-    Outcome outcome = time_run(rig, mounted, job, result, why);
-    rig->report.measure_seconds += wire_now() - begin;
+    rig_charge(rig, PHASE_WHOLE, &begin);
     return outcome;
 }
 
 static void do_job(Rig *rig, const BenchJob *job, int attempt, Result *result, Why *why) {
     Mounted mounted;
+    double begin = wire_now();
     *result = (Result){.resources = {-1, -1, -1, -1}, .check = check_none()};
     Outcome outcome = mount_run(rig, &mounted, job->run, job->binaries, job->binary_count, why);
+    rig_charge(rig, PHASE_LOAD, &begin);
     if (outcome == OUTCOME_OK) outcome = judge(rig, &mounted, job, attempt, &result->check, why);
     if (outcome == OUTCOME_OK && job->budget > 0)
-        outcome = measure(rig, &mounted, job, result, why);
+        outcome = time_run(rig, &mounted, job, result, why);
     unmount(rig, &mounted);
     result->outcome = outcome;
     if (outcome != OUTCOME_OK) message(result, why);
@@ -93,7 +90,7 @@ static void serve_rank(Served *served, WireReader *reader) {
     Arena *arena = arena_open();
     Rig *rig = served->rig;
     Why why = {""};
-    double budget = wire_get_f64(reader), begin = wire_now();
+    double budget = wire_get_f64(reader);
     uint32_t count = wire_get_u32(reader), mounted_count = 0;
     if (count > reader->left) count = 0;
     Mounted *mounted = arena_array(arena, Mounted, count);
@@ -101,7 +98,6 @@ static void serve_rank(Served *served, WireReader *reader) {
     Outcome outcome = mount_all(rig, arena, reader, mounted, count, &mounted_count, &why);
     if (outcome == OUTCOME_OK) outcome = time_rank(rig, mounted, count, budget, results, &why);
     for (uint32_t i = 0; i < mounted_count; i++) unmount(rig, &mounted[i]);
-    rig->report.measure_seconds += wire_now() - begin;
     bench_put_answer(&served->answer, outcome, &why, &rig->report);
     for (uint32_t i = 0; i < count; i++)
         wire_put_bytes(&served->answer, &results[i], sizeof *results);
@@ -110,36 +106,59 @@ static void serve_rank(Served *served, WireReader *reader) {
 
 /* --- the loop */
 
+static void serve_identify(Served *served) {
+    DeviceIdentity identity = {0};
+    BenchReport report = {0};
+    Why why = {""};
+    const Opening *opening = &served->opening;
+    bool good = opening->device->identify(opening->index, true, &identity, &why);
+    bench_put_answer(&served->answer, good ? OUTCOME_OK : OUTCOME_LAUNCH, &why, &report);
+    wire_put_bytes(&served->answer, &identity, sizeof identity);
+}
+
+static void drop_program(Served *served) {
+    if (served->rig) rig_close(served->rig);
+    if (served->arena) arena_close(served->arena);
+    served->rig = NULL;
+    served->arena = arena_open();
+    served->ready = false;
+}
+
+/* No answer yet: what is wrong is said when the tools come. */
 static void serve_setup(Served *served, WireReader *reader) {
     BenchSetup setup;
     const Ir *ir, *rounded;
-    BenchReport report = {0};
-    Why why = {"a damaged program came over the wire"};
-    double begin = wire_now();
+    drop_program(served);
+    why_set(&served->why, "a damaged program came over the wire");
     if (bench_get_setup(served->arena, reader, &setup, &ir, &rounded) &&
-        given_get(served->arena, reader, ir, &setup.given, &why))
-        served->rig =
-            rig_open(served->arena, served->device, served->index, &setup, ir, rounded, &why);
-    if (served->rig) {
-        served->rig->report.start_seconds = wire_now() - begin;
-        report = served->rig->report;
-    }
-    bench_put_answer(&served->answer, served->rig ? OUTCOME_OK : OUTCOME_LAUNCH, &why, &report);
+        given_get(served->arena, reader, ir, &setup.given, &served->why))
+        served->rig = rig_begin(served->arena, &served->opening, &setup, ir, rounded);
 }
 
-/* The kind of the answer; 0: the message makes no sense. */
+static void serve_tools(Served *served, WireReader *reader) {
+    BenchReport none = {0};
+    Binary tools[BENCH_TOOLS_MAX] = {{0}};
+    Rig *rig = served->rig;
+    bool whole = bench_get_tools(served->arena, reader, tools);
+    served->ready = rig && whole && rig_finish(rig, tools, &served->why);
+    bench_put_answer(&served->answer, served->ready ? OUTCOME_OK : OUTCOME_LAUNCH, &served->why,
+                     rig ? &rig->report : &none);
+}
+
+/* The kind of the answer; BENCH_SETUP: none is due; 0: the message makes no sense. */
 static uint32_t serve(Served *served, const Frame *frame) {
     WireReader reader = wire_reader(frame->body.data, frame->body.length);
     text_clear(&served->answer);
-    if (frame->kind == BENCH_SETUP && !served->rig) {
-        serve_setup(served, &reader);
-        return BENCH_READY;
-    }
-    if (frame->kind == BENCH_JOB && served->rig) {
+    switch (frame->kind) {
+    case BENCH_IDENTIFY: serve_identify(served); return BENCH_IDENTITY;
+    case BENCH_SETUP: serve_setup(served, &reader); return BENCH_SETUP;
+    case BENCH_TOOLS: serve_tools(served, &reader); return BENCH_READY;
+    case BENCH_JOB:
+        if (!served->ready) return 0;
         serve_job(served, &reader);
         return BENCH_RESULT;
-    }
-    if (frame->kind == BENCH_RANK && served->rig) {
+    case BENCH_RANK:
+        if (!served->ready) return 0;
         serve_rank(served, &reader);
         return BENCH_RANKED;
     }
@@ -156,17 +175,19 @@ static void die_plainly(void) {
 }
 
 int bench_serve(const Device *device, int index, int fd) {
-    Served served = {.arena = arena_open(), .device = device, .index = index};
+    Served served = {.opening = {.device = device, .index = index}};
     Frame frame = {0};
     uint32_t kind = BENCH_READY;
     die_plainly();
+    opening_begin(&served.opening);
     while (kind != 0 && wire_receive(fd, &frame, -1) == WIRE_OK) {
         kind = serve(&served, &frame);
-        if (kind != 0 &&
-            wire_send(fd, kind, frame.id, served.answer.data, served.answer.length, -1) != WIRE_OK)
+        if (kind == 0 || kind == BENCH_SETUP) continue;
+        if (wire_send(fd, kind, frame.id, served.answer.data, served.answer.length, -1) != WIRE_OK)
             kind = 0;
     }
-    if (served.rig) rig_close(served.rig);
+    drop_program(&served);
+    opening_close(&served.opening);
     text_free(&frame.body);
     text_free(&served.answer);
     arena_close(served.arena);

@@ -1,8 +1,8 @@
 /* In: mounted Runs that were judged right. Out: seconds per call. The protocol: hold the device's
  * lock, warm up until two samples agree, then take samples until the 95 % interval of their median
- * is within half a per cent or the budget is spent. A sample is as many calls as last about a
- * millisecond. It walks on through the buffer sets where the one before stopped, whichever Run that
- * was of, so that no set is met again before all others were.
+ * is within half a per cent or the budget is spent. A sample is as many calls as last about half a
+ * millisecond (finals: one). It walks on through the buffer sets where the one before stopped,
+ * whichever Run that was of, so that no set is met again before all others were.
  *
  * Programs that update an input in place change their data with every call. The sets that a sample
  * used get their first values back behind it (not before: that would bring them into the cache),
@@ -16,15 +16,20 @@
 #include "tuner/bench_rig.h"
 #include "tuner/wire.h"
 
-static const double sample_seconds = 1e-3; /* event and clock resolution are 0.1 % of it */
+/* Clock and event resolution are 0.1 % of it: half a microsecond of CUDA's events, one of the host's. */
+static const double sample_seconds = 0.5e-3, sample_seconds_host = 1e-3,
+                    sample_seconds_final = 1e-3;
 static const double close_enough = 0.005, agree = 0.02;
 static const double clocks_seconds = 0.05;
-enum { SAMPLES_MIN = 8, WARM_MAX = 50, DRIFT = 4 };
+/* Six samples lie on both sides of their median with 97 %, eight with 99 %. */
+enum { SAMPLES_FEW = 3, SAMPLES_MIN = 6, SAMPLES_FINAL = 8, WARM_MAX = 50, DRIFT = 4 };
 
 typedef struct Series {
     Rig *rig;
     Mounted *mounted;
     uint32_t repeats; /* calls a sample */
+    uint32_t least;   /* samples, before it may be settled */
+    double length;    /* of a sample, seconds */
     double samples[RESULT_SAMPLES];
     uint32_t count;
 } Series;
@@ -62,7 +67,7 @@ static Outcome measure(Series *series, uint32_t repeats, double *seconds, Why *w
 }
 
 static void choose_repeats(Series *series, double seconds) {
-    double repeats = seconds > 0 ? ceil(sample_seconds / seconds) : 1024;
+    double repeats = seconds > 0 ? ceil(series->length / seconds) : 1024;
     if (repeats > 1024) repeats = 1024;
     if (is_in_place(series->rig) && repeats > DRIFT * (double)series->mounted->sets)
         repeats = DRIFT * series->mounted->sets;
@@ -72,28 +77,32 @@ static void choose_repeats(Series *series, double seconds) {
 /* Two samples of the chosen length that agree, and on a device that was idle time to raise its
  * clocks. */
 static bool is_warm(const Series *series, double before, double seconds, double warmed) {
-    bool short_calls = series->repeats == 1 && seconds < sample_seconds;
-    if (!series->rig->warm && warmed < clocks_seconds) return false;
+    bool short_calls = series->repeats == 1 && seconds < series->length;
+    if (!series->rig->opening->warm && warmed < clocks_seconds) return false;
     return !short_calls && fabs(seconds - before) <= agree * seconds;
 }
 
 /* Until warm, or a fifth of the budget is spent, or the Run is hopeless. The first call of all is
- * not looked at: it loads code. */
+ * not looked at: it loads code. On a device with a clock of its own that has timed something, one
+ * sample of full length is enough: those that count must agree anyway. */
 static Outcome warm_up(Series *series, double budget, double give_up_over, double *seconds,
                        Why *why) {
+    bool warm = series->rig->opening->warm, brief = warm && !series->rig->device->host_exclusive;
     double begin = wire_now(), before;
     series->repeats = 1;
     Outcome outcome = measure(series, 1, seconds, why);
+    if (brief && outcome == OUTCOME_OK) choose_repeats(series, *seconds);
     for (int i = 0; i < WARM_MAX && outcome == OUTCOME_OK; i++) {
         before = *seconds;
         outcome = measure(series, series->repeats, seconds, why);
         double warmed = wire_now() - begin;
+        bool short_sample = series->repeats * *seconds < series->length / 2;
         if (give_up_over > 0 && *seconds > give_up_over) break;
-        if (is_warm(series, before, *seconds, warmed)) break;
+        if (brief ? !short_sample : is_warm(series, before, *seconds, warmed)) break;
         choose_repeats(series, *seconds);
-        if (series->rig->warm && warmed > budget / 5) break;
+        if (warm && warmed > budget / 5) break;
     }
-    series->rig->warm = true;
+    series->rig->opening->warm = true;
     return outcome;
 }
 
@@ -122,15 +131,22 @@ static void conclude(const Series *series, Result *result) {
 
 static bool is_settled(const Series *series) {
     double median, half;
-    if (series->count < SAMPLES_MIN) return false;
+    if (series->count < series->least) return false;
     summarise(series->samples, series->count, &median, &half);
     return half <= close_enough * median;
 }
 
-static Outcome sample(Series *series, double budget, double begin, Why *why) {
+static bool all_over(const Series *series, double limit) {
+    bool all = limit > 0;
+    for (uint32_t i = 0; i < series->count; i++) all &= series->samples[i] > limit;
+    return all;
+}
+
+static Outcome sample(Series *series, const BenchJob *job, double begin, Why *why) {
     Outcome outcome = OUTCOME_OK;
     while (outcome == OUTCOME_OK && series->count < RESULT_SAMPLES && !is_settled(series)) {
-        if (series->count > 2 && wire_now() - begin > budget) break;
+        bool few = series->count >= SAMPLES_FEW;
+        if (few && (wire_now() - begin > job->budget || all_over(series, job->enough_over))) break;
         outcome = measure(series, series->repeats, &series->samples[series->count], why);
         if (outcome == OUTCOME_OK) series->count++;
     }
@@ -138,23 +154,30 @@ static Outcome sample(Series *series, double budget, double begin, Why *why) {
 }
 
 static Outcome time_locked(Series *series, const BenchJob *job, Result *result, Why *why) {
-    double begin = wire_now(), seconds = 0;
+    double begin = wire_now(), mark = begin, seconds = 0;
     Outcome outcome = warm_up(series, job->budget, job->give_up_over, &seconds, why);
+    rig_charge(series->rig, PHASE_WARM, &mark);
     if (outcome != OUTCOME_OK) return outcome;
     if (job->give_up_over > 0 && seconds > job->give_up_over)
         series->samples[series->count++] = seconds;
     else
-        outcome = sample(series, job->budget, begin, why);
+        outcome = sample(series, job, begin, why);
+    rig_charge(series->rig, PHASE_TIMING, &mark);
     if (outcome == OUTCOME_OK) conclude(series, result);
     return outcome;
 }
 
 Outcome time_run(Rig *rig, Mounted *mounted, const BenchJob *job, Result *result, Why *why) {
-    Series series = {.rig = rig, .mounted = mounted};
+    double length = rig->device->host_exclusive ? sample_seconds_host : sample_seconds;
+    Series series = {.rig = rig, .mounted = mounted, .least = SAMPLES_MIN, .length = length};
+    double mark = wire_now();
     if (!mount_sets(rig, mounted, why)) return OUTCOME_CRASH;
+    rig_charge(rig, PHASE_SETS, &mark);
     int lock = take_lock(rig);
     Outcome outcome = time_locked(&series, job, result, why);
+    mark = wire_now();
     rig->device->conditions(rig->state, rig->report.conditions, sizeof rig->report.conditions);
+    rig_charge(rig, PHASE_CONDITIONS, &mark);
     bench_unlock(lock);
     return outcome;
 }
@@ -199,13 +222,18 @@ static Outcome rank_all(Rig *rig, Series *series, uint32_t count, double budget,
 Outcome time_rank(Rig *rig, Mounted *mounted, uint32_t count, double budget, Result *results,
                   Why *why) {
     Series *series = calloc(count + 1, sizeof *series);
+    double mark = wire_now();
     Outcome outcome = series ? OUTCOME_OK : OUTCOME_CRASH;
     for (uint32_t i = 0; i < count && outcome == OUTCOME_OK; i++) {
-        series[i] = (Series){.rig = rig, .mounted = &mounted[i]};
+        series[i] = (Series){.rig = rig,
+                             .mounted = &mounted[i],
+                             .least = SAMPLES_FINAL,
+                             .length = sample_seconds_final};
         if (!mount_sets(rig, &mounted[i], why)) outcome = OUTCOME_CRASH;
     }
     if (outcome == OUTCOME_OK) outcome = rank_all(rig, series, count, budget, why);
     for (uint32_t i = 0; i < count && outcome == OUTCOME_OK; i++) conclude(&series[i], &results[i]);
+    rig_charge(rig, PHASE_ROUNDS, &mark);
     free(series);
     return outcome;
 }

@@ -49,6 +49,27 @@ static const Run *get_run(Arena *arena, WireReader *reader) {
     return run;
 }
 
+static Binary get_binary(Arena *arena, WireReader *reader) {
+    Binary binary = {0};
+    const void *bytes = wire_get_bytes(reader, &binary.size);
+    void *copy = arena_alloc(arena, binary.size + 1);
+    if (bytes) memcpy(copy, bytes, binary.size);
+    binary.bytes = copy;
+    return binary;
+}
+
+void bench_put_tools(Text *out, const Binary *tools, uint32_t count) {
+    wire_put_u32(out, count);
+    for (uint32_t i = 0; i < count; i++) wire_put_bytes(out, tools[i].bytes, tools[i].size);
+}
+
+bool bench_get_tools(Arena *arena, WireReader *reader, Binary tools[BENCH_TOOLS_MAX]) {
+    uint32_t count = wire_get_u32(reader);
+    if (count > BENCH_TOOLS_MAX) reader->damaged = true;
+    for (uint32_t i = 0; i < count && !reader->damaged; i++) tools[i] = get_binary(arena, reader);
+    return !reader->damaged;
+}
+
 enum { FLAG_EDGES = 1, FLAG_JUDGE = 2, FLAG_ROUNDED = 4 };
 
 void bench_put_job(Text *out, const BenchJob *job) {
@@ -58,6 +79,7 @@ void bench_put_job(Text *out, const BenchJob *job) {
                           (job->rounded ? FLAG_ROUNDED : 0));
     wire_put_f64(out, job->budget);
     wire_put_f64(out, job->give_up_over);
+    wire_put_f64(out, job->enough_over);
     put_run(out, job->run);
     wire_put_u32(out, job->binary_count);
     for (uint32_t i = 0; i < job->binary_count; i++)
@@ -81,12 +103,7 @@ static uint32_t get_count(WireReader *reader) {
 static void get_binaries(Arena *arena, WireReader *reader, BenchJob *job) {
     job->binary_count = get_count(reader);
     Binary *binaries = arena_array(arena, Binary, job->binary_count);
-    for (uint32_t i = 0; i < job->binary_count; i++) {
-        const void *bytes = wire_get_bytes(reader, &binaries[i].size);
-        void *copy = arena_alloc(arena, binaries[i].size + 1);
-        if (bytes) memcpy(copy, bytes, binaries[i].size);
-        binaries[i].bytes = copy;
-    }
+    for (uint32_t i = 0; i < job->binary_count; i++) binaries[i] = get_binary(arena, reader);
     job->binaries = binaries;
 }
 
@@ -110,6 +127,7 @@ bool bench_get_job(Arena *arena, WireReader *reader, BenchJob *job, uint32_t *at
     job->rounded = flags & FLAG_ROUNDED;
     job->budget = wire_get_f64(reader);
     job->give_up_over = wire_get_f64(reader);
+    job->enough_over = wire_get_f64(reader);
     job->run = get_run(arena, reader);
     get_binaries(arena, reader, job);
     get_edges(arena, reader, job);

@@ -1,22 +1,36 @@
 /* What the bench and its worker say to each other, as bytes (wire.h).
  *
- *   parent   SETUP                  JOB             RANK
- *   worker           READY              RESULT           RANKED
+ *   parent   IDENTIFY                SETUP   TOOLS           JOB             RANK
+ *   worker             IDENTITY                      READY           RESULT           RANKED
  *
- * READY comes once the data are prepared; jobs may be sent before. The answers carry the worker's
- * report. */
+ * A SETUP brings a program in place of the one before; READY, with its id, comes once the data are
+ * prepared; jobs may be sent before. The answers carry the worker's report. */
 #ifndef KF_BENCH_WIRE_H
 #define KF_BENCH_WIRE_H
 
 #include "tuner/bench_rig.h"
 #include "tuner/wire.h"
 
-enum { BENCH_SETUP = 1, BENCH_READY, BENCH_JOB, BENCH_RESULT, BENCH_RANK, BENCH_RANKED };
+enum {
+    BENCH_IDENTIFY = 1,
+    BENCH_IDENTITY,
+    BENCH_SETUP,
+    BENCH_TOOLS,
+    BENCH_READY,
+    BENCH_JOB,
+    BENCH_RESULT,
+    BENCH_RANK,
+    BENCH_RANKED
+};
 
 /* SETUP. `rounded` NULL: the same program. */
 void bench_put_setup(Text *out, const BenchSetup *setup, const Ir *ir, const Ir *rounded);
 bool bench_get_setup(Arena *arena, WireReader *reader, BenchSetup *setup, const Ir **ir,
                      const Ir **rounded);
+
+/* TOOLS: binaries, copied into the arena. */
+void bench_put_tools(Text *out, const Binary *tools, uint32_t count);
+bool bench_get_tools(Arena *arena, WireReader *reader, Binary tools[BENCH_TOOLS_MAX]);
 
 /* JOB; a RANK holds several. The number of the try stands first, so that it can be raised in place.
  */

@@ -28,6 +28,7 @@ typedef union CUlaunchAttributeValue {
     struct {
         unsigned int x, y, z;
     } clusterDim;
+    int programmaticStreamSerializationAllowed;
 } CUlaunchAttributeValue;
 typedef struct CUlaunchAttribute {
     CUlaunchAttributeID id;
@@ -66,6 +67,7 @@ enum {
     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
     CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14,
     CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
+    CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6,
     CU_STREAM_NON_BLOCKING = 1,
     CU_STREAM_CAPTURE_MODE_RELAXED = 2,
     CU_EVENT_DEFAULT = 0,
@@ -91,13 +93,16 @@ enum {
     X(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) \
     X(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) \
     X(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) \
-    X(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) X(CU_STREAM_NON_BLOCKING) \
+    X(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) \
+    X(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) X(CU_STREAM_NON_BLOCKING) \
     X(CU_STREAM_CAPTURE_MODE_RELAXED) X(CU_EVENT_DEFAULT) X(CU_EVENT_RECORD_EXTERNAL) \
     X(NVRTC_SUCCESS) X(NVRTC_ERROR_INVALID_OPTION) X(NVRTC_ERROR_COMPILATION) X(sizeof(CUresult)) \
     X(sizeof(CUdevice)) X(sizeof(CUdeviceptr)) X(sizeof(CUdevice_attribute)) \
     X(sizeof(CUfunction_attribute)) X(sizeof(CUstreamCaptureMode)) X(sizeof(nvrtcResult)) \
     X(sizeof(CUlaunchAttribute)) X(offsetof(CUlaunchAttribute, value)) \
-    X(offsetof(CUlaunchAttributeValue, clusterDim.z)) X(sizeof(CUlaunchConfig)) \
+    X(offsetof(CUlaunchAttributeValue, clusterDim.z)) \
+    X(offsetof(CUlaunchAttributeValue, programmaticStreamSerializationAllowed)) \
+    X(sizeof(CUlaunchConfig)) \
     X(offsetof(CUlaunchConfig, sharedMemBytes)) X(offsetof(CUlaunchConfig, hStream)) \
     X(offsetof(CUlaunchConfig, attrs)) X(offsetof(CUlaunchConfig, numAttrs))
 /* clang-format on */

@@ -96,9 +96,30 @@ static bool nothing(const Launch *launch) {
     return launch->grid[0] == 0 || launch->grid[1] == 0 || launch->grid[2] == 0;
 }
 
-static CUresult launch_cluster(const Cuda *cuda, const Launch *launch, CUfunction function,
-                               CUstream stream, void **parameters) {
-    CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
+static uint32_t launch_attributes(const Launch *launch, bool dependent,
+                                  CUlaunchAttribute attributes[2]) {
+    uint32_t count = 0;
+    if (launch->cluster > 1) {
+        CUlaunchAttribute *cluster = &attributes[count++];
+        *cluster = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
+        cluster->value.clusterDim.x = (unsigned)launch->cluster;
+        cluster->value.clusterDim.y = cluster->value.clusterDim.z = 1;
+    }
+    if (dependent) {
+        CUlaunchAttribute *early = &attributes[count++];
+        *early =
+            (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION};
+        early->value.programmaticStreamSerializationAllowed = 1;
+    }
+    return count;
+}
+
+/* Compute capability 9.0 is the first that has clusters and dependent launches. */
+static CUresult launch_kernel(const DeviceState *state, const Launch *launch, CUfunction function,
+                              CUstream stream, void **parameters) {
+    const Cuda *cuda = &state->cuda;
+    CUlaunchAttribute attributes[2];
+    bool dependent = launch->dependent && state->dependent && cuda->LaunchKernelEx;
     CUlaunchConfig config = {(unsigned)launch->grid[0],
                              (unsigned)launch->grid[1],
                              (unsigned)launch->grid[2],
@@ -107,10 +128,12 @@ static CUresult launch_cluster(const Cuda *cuda, const Launch *launch, CUfunctio
                              (unsigned)launch->block[2],
                              (unsigned)launch->shared,
                              stream,
-                             &cluster,
-                             1};
-    cluster.value.clusterDim.x = (unsigned)launch->cluster;
-    cluster.value.clusterDim.y = cluster.value.clusterDim.z = 1;
+                             attributes,
+                             launch_attributes(launch, dependent, attributes)};
+    if (config.numAttrs == 0)
+        return cuda->LaunchKernel(function, config.gridDimX, config.gridDimY, config.gridDimZ,
+                                  config.blockDimX, config.blockDimY, config.blockDimZ,
+                                  config.sharedMemBytes, stream, parameters, NULL);
     if (!cuda->LaunchKernelEx) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     return cuda->LaunchKernelEx(&config, function, parameters, NULL);
 }
@@ -129,13 +152,7 @@ static Outcome launch_one(DeviceState *state, const Launch *launch, Module *cons
         values[i] = parameter(&launch->args[i], buffers);
         parameters[i] = &values[i];
     }
-    CUresult error =
-        launch->cluster > 1
-            ? launch_cluster(cuda, launch, kernel->function, stream, parameters)
-            : cuda->LaunchKernel(
-                  kernel->function, (unsigned)launch->grid[0], (unsigned)launch->grid[1],
-                  (unsigned)launch->grid[2], (unsigned)launch->block[0], (unsigned)launch->block[1],
-                  (unsigned)launch->block[2], (unsigned)launch->shared, stream, parameters, NULL);
+    CUresult error = launch_kernel(state, launch, kernel->function, stream, parameters);
     return cuda_check(cuda, error, kernel->entry, why) ? OUTCOME_OK : cuda_outcome(error);
 }
 
@@ -168,6 +185,7 @@ static void hash_launch(XXH3_state_t *hash, const Launch *launch, const CudaKern
     XXH3_64bits_update(hash, launch->block, sizeof launch->block);
     XXH3_64bits_update(hash, &launch->cluster, sizeof launch->cluster);
     XXH3_64bits_update(hash, &launch->shared, sizeof launch->shared);
+    XXH3_64bits_update(hash, &launch->dependent, sizeof launch->dependent);
     for (uint32_t i = 0; i < launch->arg_count; i++) {
         Parameter value = parameter(&launch->args[i], buffers);
         XXH3_64bits_update(hash, &value, sizeof value);

@@ -27,7 +27,9 @@ enum { TIMED_GRAPHS = 64 };
 struct DeviceState {
     Cuda cuda;
     CUdevice device;
-    bool own; /* context, stream and events are ours */
+    CUcontext context; /* NULL: the caller's */
+    bool own;          /* context, stream and events are ours */
+    bool dependent;    /* the device has dependent launches */
     CUstream stream;
     CUevent begin, end;
     TimedGraph graphs[TIMED_GRAPHS]; /* a ring: graphs[graph_next] is the oldest */

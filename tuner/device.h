@@ -60,6 +60,9 @@ typedef struct Device {
 
     /* Running. `current`: use the caller's current context and stream (library), else own ones. */
     DeviceState *(*open)(int index, bool current, Why *why);
+    /* Makes a state that another thread opened the calling thread's own. NULL: only who opens it may
+     * use it. */
+    bool (*enter)(DeviceState *state, Why *why);
     void (*close)(DeviceState *state);
     bool (*allocate)(DeviceState *state, size_t bytes, Address *address, Why *why);
     void (*release)(DeviceState *state, Address address);
@@ -77,8 +80,8 @@ typedef struct Device {
     Outcome (*time)(DeviceState *state, const Run *run, Module *const *modules,
                     const Address *const *buffers, uint32_t sets, uint32_t repeats, double *seconds,
                     Why *why);
-    /* Where whole outputs are judged on the device (cuda): NULL, and the host's memory is used
-     * directly. */
+    /* Where whole outputs are judged on the device (cuda): the kernels of an Ir's oracle, or (NULL)
+     * those that know none. NULL itself: the host's memory is used directly. */
     void (*oracle)(Text *source, const Ir *ir);
     /* Clocks and temperature for the report: "SM 1980 MHz, 41 C", or "". */
     void (*conditions)(DeviceState *state, char *text, size_t size);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "compiler/near.h"
 #include "compiler/simplify.h"
 #include "grammar/parse.h"
 #include "tuner/problem.h"
@@ -256,6 +257,7 @@ typedef struct Checking {
     int index;
     DeviceIdentity identity;
     Store *store;
+    Workers workers;
     Arena *arena;
     Text *out;
     OpsCheck *result;
@@ -283,6 +285,7 @@ static bool check_kernel(Checking *c, const OpName *ops, uint32_t count, DType d
         lowered(c->arena, c->registry, text_string(&program), dtype, OPS_ELEMENTS, c->out);
     text_free(&program);
     if (!ir) return why_set(why, "%s", "an op does not compile");
+    if (strcmp(c->device->language, "cuda") == 0) ir = near(c->arena, ir, NULL);
     Kernels kernels = kernels_find(c->arena, c->library, ir);
     if (kernels.list.count == 0 && count == 1) return c->result->uncovered++, true;
     if (kernels.list.count == 0) return check_each(c, ops, count, dtype, why);
@@ -291,7 +294,7 @@ static bool check_kernel(Checking *c, const OpName *ops, uint32_t count, DType d
     Point only = space_fallback(tune_space(&problem, 0));
     space_default(tune_space(&problem, 0), bindings, &only);
     TuneOptions tuning = {.budget = 20, .only = &only, .retune = true, .hot = true};
-    if (!tune(c->arena, &problem, &tuning, &tuned, why)) return false;
+    if (!tune(c->arena, &problem, &tuning, &c->workers, &tuned, why)) return false;
     if (tuned.winner >= 0) {
         c->result->passed += count;
         return true;
@@ -304,10 +307,25 @@ static bool check_kernel(Checking *c, const OpName *ops, uint32_t count, DType d
     return true;
 }
 
+static bool check_all(Checking *c, const OpName *ops, uint32_t count, Why *why) {
+    static const DType types[] = {DT_F32, DT_F16, DT_BF16, DT_F64};
+    OpsCheck *result = c->result;
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        OpsCheck before = *result;
+        for (uint32_t i = 0; i < count; i += OPS_PER_KERNEL)
+            if (!check_kernel(c, ops + i, count - i < OPS_PER_KERNEL ? count - i : OPS_PER_KERNEL,
+                              types[t], why))
+                return false;
+        text_printf(c->out, "%-6s %-5s %u passed, %u failed\n", c->device->name,
+                    dtype_name(types[t]), result->passed - before.passed,
+                    result->failed - before.failed);
+    }
+    return result->failed == 0;
+}
+
 bool ops_check(Text *out, const Registry *registry, const OpName *ops, uint32_t count,
                const Device *device, int index, Store *store, Arena *arena, OpsCheck *result,
                Why *why) {
-    static const DType types[] = {DT_F32, DT_F16, DT_BF16, DT_F64};
     Checking c = {.registry = registry,
                   .library = library_open(arena, device->language, registry),
                   .device = device,
@@ -317,17 +335,12 @@ bool ops_check(Text *out, const Registry *registry, const OpName *ops, uint32_t 
                   .out = out,
                   .result = result};
     why->text[0] = '\0';
-    if (!device->identify(index, true, &c.identity, why)) return false;
-    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
-        OpsCheck before = *result;
-        for (uint32_t i = 0; i < count; i += OPS_PER_KERNEL)
-            if (!check_kernel(&c, ops + i, count - i < OPS_PER_KERNEL ? count - i : OPS_PER_KERNEL,
-                              types[t], why))
-                return false;
-        text_printf(out, "%-6s %-5s %u passed, %u failed\n", device->name, dtype_name(types[t]),
-                    result->passed - before.passed, result->failed - before.failed);
-    }
-    return result->failed == 0;
+    if (!workers_open(&c.workers, device, index, 0, NULL, why)) return false;
+    bool good = bench_identify(c.workers.bench, &c.identity, why);
+    workers_identify(&c.workers, &c.identity);
+    good = good && check_all(&c, ops, count, why);
+    workers_close(&c.workers);
+    return good;
 }
 
 void ops_warn_bounds(Text *out, const Registry *registry, const OpName *ops, uint32_t count,

@@ -47,7 +47,7 @@ struct Pool {
     double timeout;
     int size, failures;  /* failures: starts in a row that came to nothing */
     char fault[WHY_MAX]; /* why no worker can compile; "" while one may */
-    Job *first, **last;  /* queue */
+    Job *first;          /* queue */
     uint32_t pending;    /* queued and in flight */
     Slot *slots;
     struct pollfd *polls; /* size + 1 */
@@ -108,30 +108,43 @@ static void lose(Pool *pool, Slot *slot, Outcome outcome, const char *what, Comp
 
 /* --- queue */
 
-static void drop_first(Pool *pool) {
-    Job *job = pool->first;
-    pool->first = job->next;
-    if (!pool->first) pool->last = &pool->first;
+static uint32_t owner(uint64_t id) {
+    return (uint32_t)(id >> 32);
+}
+
+static void drop(Job **at) {
+    Job *job = *at;
+    *at = job->next;
     text_free(&job->message);
     free(job);
 }
 
-/* Hands queued units to idle workers, and replaces missing ones. One that does not take it is seen
- * as closed by the next poll.
- */
+/* Units that no worker is there or on its way for. */
+static uint32_t unserved(const Pool *pool) {
+    uint32_t busy = 0, coming = 0;
+    for (int i = 0; i < pool->size; i++) {
+        busy += pool->slots[i].state == SLOT_BUSY;
+        coming += pool->slots[i].state == SLOT_STARTING;
+    }
+    return pool->pending - busy > coming ? pool->pending - busy - coming : 0;
+}
+
+/* Hands queued units to idle workers, and starts workers for the rest. One that does not take it is
+ * seen as closed by the next poll. */
 static void assign(Pool *pool) {
     for (int i = 0; i < pool->size && pool->first; i++) {
         Slot *slot = &pool->slots[i];
         Job *job = pool->first;
-        if (slot->state == SLOT_EMPTY) start_slot(pool, slot);
         if (slot->state != SLOT_IDLE) continue;
         slot->state = SLOT_BUSY;
         slot->id = job->id;
         slot->since = wire_now();
         wire_send(slot->worker.fd, POOL_COMPILE, job->id, job->message.data, job->message.length,
                   5);
-        drop_first(pool);
+        drop(&pool->first);
     }
+    for (int i = 0; i < pool->size && pool->first && unserved(pool) > 0; i++)
+        if (pool->slots[i].state == SLOT_EMPTY) start_slot(pool, &pool->slots[i]);
 }
 
 void pool_submit(Pool *pool, uint64_t id, const CompileUnit *unit) {
@@ -142,10 +155,38 @@ void pool_submit(Pool *pool, uint64_t id, const CompileUnit *unit) {
     wire_put_u32(&job->message, unit->quick);
     wire_put_string(&job->message, unit->name);
     wire_put_string(&job->message, unit->source);
-    *pool->last = job;
-    pool->last = &job->next;
+    Job **at = &pool->first;
+    while (*at && owner((*at)->id) <= owner(id)) at = &(*at)->next;
+    job->next = *at;
+    *at = job;
     pool->pending++;
     assign(pool);
+}
+
+uint32_t pool_forget(Pool *pool, uint32_t whose) {
+    uint32_t count = 0;
+    for (Job **at = &pool->first; *at;) {
+        if (owner((*at)->id) == whose)
+            drop(at), count++;
+        else
+            at = &(*at)->next;
+    }
+    pool->pending -= count;
+    return count;
+}
+
+/* Others take the workers' places when there is work. */
+uint32_t pool_stop(Pool *pool, uint32_t whose) {
+    uint32_t count = 0;
+    for (int i = 0; i < pool->size; i++) {
+        Slot *slot = &pool->slots[i];
+        if (slot->state != SLOT_BUSY || owner(slot->id) != whose) continue;
+        wire_end(&slot->worker);
+        slot->state = SLOT_EMPTY;
+        count++;
+    }
+    pool->pending -= count;
+    return count;
 }
 
 /* --- what workers say */
@@ -249,7 +290,7 @@ static bool refuse(Pool *pool, Compiled *compiled) {
     if (!pool->fault[0] || !pool->first) return false;
     finish(pool, compiled, pool->first->id, OUTCOME_COMPILE, wire_now());
     snprintf(compiled->message, sizeof compiled->message, "%s", pool->fault);
-    drop_first(pool);
+    drop(&pool->first);
     return true;
 }
 
@@ -275,23 +316,33 @@ Pool *pool_open(const Device *device, const DeviceIdentity *identity, int jobs, 
                 Why *why) {
     Arena *arena = arena_open();
     Pool *pool = arena_new(arena, Pool);
-    *pool = (Pool){.device = device, .identity = *identity, .arena = arena, .timeout = timeout};
+    *pool = (Pool){.device = device, .arena = arena, .timeout = timeout};
+    if (identity) pool->identity = *identity;
     pool->path = worker_path(arena, why);
     if (!pool->path) {
         arena_close(arena);
         return NULL;
     }
-    pool->last = &pool->first;
     pool->size = jobs_limit(jobs, strcmp(device->language, "cuda") == 0 ? NVRTC_BYTES : HOST_BYTES);
     pool->slots = arena_array(arena, Slot, pool->size);
     pool->polls = arena_array(arena, struct pollfd, pool->size + 1);
-    for (int i = 0; i < pool->size; i++) start_slot(pool, &pool->slots[i]);
+    for (int i = 0; i < pool->size; i++) pool->slots[i].worker.fd = -1;
+    start_slot(pool, &pool->slots[0]);
     /* The first one's greeting at once: a worker of another build is refused before any work. */
     if (pool->slots[0].state == SLOT_STARTING && wire_greet(&pool->slots[0].worker, 30, why))
         return pool;
     if (pool->slots[0].state == SLOT_EMPTY) why_set(why, "%s cannot be started", pool->path);
     pool_close(pool);
     return NULL;
+}
+
+void pool_warm(Pool *pool) {
+    for (int i = 0; i < pool->size; i++)
+        if (pool->slots[i].state == SLOT_EMPTY) start_slot(pool, &pool->slots[i]);
+}
+
+void pool_identify(Pool *pool, const DeviceIdentity *identity) {
+    pool->identity = *identity;
 }
 
 int pool_size(const Pool *pool) {
@@ -304,8 +355,9 @@ uint32_t pool_pending(const Pool *pool) {
 
 void pool_close(Pool *pool) {
     if (!pool) return;
+    for (int i = 0; i < pool->size; i++) wire_kill(&pool->slots[i].worker);
     for (int i = 0; i < pool->size; i++) wire_end(&pool->slots[i].worker);
-    while (pool->first) drop_first(pool);
+    while (pool->first) drop(&pool->first);
     text_free(&pool->frame.body);
     arena_close(pool->arena);
 }

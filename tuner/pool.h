@@ -16,14 +16,22 @@ typedef struct Compiled {
     double seconds;    /* of the worker's time */
 } Compiled;
 
-/* NULL with `why` if no worker can be started. `jobs` 0: CPUs (cgroup, affinity) and memory
- * decide. */
+/* NULL with `why` if no worker can be started. One is; the others come with the units. `jobs` 0: CPUs
+ * (cgroup, affinity) and memory decide. */
 Pool *pool_open(const Device *device, const DeviceIdentity *identity, int jobs, double timeout,
                 Why *why);
+/* Starts them all, to get warm before there are units. */
+void pool_warm(Pool *pool);
+/* In place of the identity that it was opened with; before the first unit. */
+void pool_identify(Pool *pool, const DeviceIdentity *identity);
 int pool_size(const Pool *pool);
-/* Queues a unit (copied). */
+/* Queues a unit (copied): behind those of its owner and of owners before it. The owner is the upper
+ * half of the id. */
 void pool_submit(Pool *pool, uint64_t id, const CompileUnit *unit);
 uint32_t pool_pending(const Pool *pool);
+/* Forgets an owner's queued units; how many. Those in flight go on, or end with their workers. */
+uint32_t pool_forget(Pool *pool, uint32_t owner);
+uint32_t pool_stop(Pool *pool, uint32_t owner);
 /* Next finished unit; false when none is done within `seconds` (0: no wait). `fd` (or -1): returns
  * early, false, when it becomes readable, so that one loop can wait for compilers and the bench. */
 bool pool_wait(Pool *pool, double seconds, int fd, Compiled *compiled);

@@ -2,46 +2,39 @@
  * timings' cores. */
 #include "tuner/race.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-static const double COMPILE_LIMIT = 60, RUN_LIMIT = 20;
+static const double RUN_LIMIT = 20;
 enum { RUNNERS_MAX = 16 };
 
-/* Sources of one runner through the pool; false if one does not compile. */
-static bool compile_runner(Arena *arena, Pool *pool, const Runner *runner, Binary *binaries) {
-    bool ok = true;
-    for (uint32_t m = 0; m < runner->module_count; m++)
-        pool_submit(pool, m, &(CompileUnit){runner->sources[m], runner->label, false});
-    while (pool_pending(pool) > 0) {
-        Compiled compiled;
-        if (!pool_wait(pool, COMPILE_LIMIT, -1, &compiled)) continue;
-        ok &= compiled.outcome == OUTCOME_OK;
-        if (compiled.outcome == OUTCOME_OK) {
-            void *copy = arena_alloc(arena, compiled.size);
-            memcpy(copy, compiled.binary, compiled.size);
-            binaries[compiled.id] = (Binary){copy, compiled.size};
-        }
-        free(compiled.binary);
-    }
-    return ok;
+/* --- compiling */
+
+static void take(void *owner, uint32_t id, const Compiled *compiled) {
+    Race *race = owner;
+    race->chain[id] = workers_binary(race->arena, compiled);
+    race->chain_missing -= compiled->outcome == OUTCOME_OK;
 }
 
-static bool compile_all(Arena *arena, const TuneProblem *problem, int jobs, Runner *runners,
-                        uint32_t count, Why *why) {
-    Pool *pool = NULL;
-    for (uint32_t i = 0; i < count; i++) {
-        Binary *made = arena_array(arena, Binary, runners[i].module_count + 1);
-        if (runners[i].binaries) continue;
-        if (!pool) pool = pool_open(problem->device, problem->identity, jobs, COMPILE_LIMIT, why);
-        if (!pool) return false;
-        if (compile_runner(arena, pool, &runners[i], made)) runners[i].binaries = made;
-    }
-    if (pool) pool_close(pool);
-    return true;
+void race_begin(Race *race, Arena *arena, Workers *workers, const TuneProblem *problem,
+                const Companion *chain) {
+    *race = (Race){.arena = arena, .workers = workers, .problem = problem};
+    tools_begin(&race->tools, arena, workers, problem->ir, problem->rounded);
+    race->owner = workers_enter(workers, race, take);
+    race->chain_count = race->chain_missing = chain ? chain->source_count : 0;
+    race->chain = arena_array(arena, Binary, race->chain_count + 1);
+    for (uint32_t m = 0; m < race->chain_count; m++)
+        workers_submit(workers, race->owner, m,
+                       &(CompileUnit){chain->sources[m], chain->label, false}, &race->why);
 }
 
-static void run_one(Bench *bench, uint32_t id, const Runner *runner, Result *result) {
+const Binary *race_chain(Race *race) {
+    Phase before = workers_phase(race->workers, PHASE_COMPILE);
+    while (workers_pending(race->workers, race->owner) > 0) workers_wait(race->workers, 60);
+    workers_phase(race->workers, before);
+    return race->chain_count > 0 && race->chain_missing == 0 ? race->chain : NULL;
+}
+
+/* --- measuring */
+
+static void run_one(Workers *workers, uint32_t id, const Runner *runner, Result *result) {
     Why why;
     BenchJob job = {.id = id,
                     .label = runner->label,
@@ -52,7 +45,9 @@ static void run_one(Bench *bench, uint32_t id, const Runner *runner, Result *res
                     .rounded = runner->rounded,
                     .budget = 0.2};
     result->outcome = OUTCOME_COMPILE;
-    if (runner->binaries && bench_submit(bench, &job, &why)) bench_result(bench, result);
+    if (!runner->binaries || !bench_submit(workers->bench, &job, &why)) return;
+    workers_attend(workers);
+    bench_result(workers->bench, result);
 }
 
 /* Only those that are right are timed in turn. */
@@ -72,18 +67,27 @@ static void rank(Bench *bench, uint32_t count, double budget, Result *results) {
     }
 }
 
-bool race(Arena *arena, const TuneProblem *problem, const TuneOptions *options, Runner *runners,
-          uint32_t count, Result *results, BenchReport *report, Why *why) {
-    BenchOptions bench_options = {options->seed, options->hot, RUN_LIMIT, problem->journal,
-                                  problem->given};
+static void run_all(Race *race, const TuneOptions *options, const Runner *runners, uint32_t count,
+                    Result *results) {
+    Workers *workers = race->workers;
+    Phase before = workers_phase(workers, PHASE_DEVICE);
+    workers_attend(workers);
+    bench_ready(workers->bench);
+    workers_phase(workers, PHASE_COMPANIONS);
+    for (uint32_t i = 0; i < count; i++) run_one(workers, i, &runners[i], &results[i]);
+    workers_phase(workers, PHASE_RANK);
+    rank(workers->bench, count, 0.1 * options->budget, results);
+    workers_phase(workers, before);
+}
+
+bool race_end(Race *race, const TuneOptions *options, const Runner *runners, uint32_t count,
+              Result *results, BenchReport *report, Why *why) {
+    const TuneProblem *p = race->problem;
+    BenchOptions bench_options = {options->seed, options->hot, RUN_LIMIT, p->journal, p->given};
     if (count > RUNNERS_MAX) count = RUNNERS_MAX;
-    if (!compile_all(arena, problem, options->jobs, runners, count, why)) return false;
-    Bench *bench = bench_open(problem->device, problem->index, problem->identity, problem->ir,
-                              problem->rounded, &bench_options, why);
-    if (!bench) return false;
-    for (uint32_t i = 0; i < count; i++) run_one(bench, i, &runners[i], &results[i]);
-    rank(bench, count, 0.1 * options->budget, results);
-    bench_report(bench, report, why);
-    bench_close(bench);
+    if (race->why.text[0]) return why_set(why, "%s", race->why.text);
+    if (!tools_set_up(&race->tools, &bench_options, why)) return false;
+    run_all(race, options, runners, count, results);
+    bench_report(race->workers->bench, report, why);
     return true;
 }

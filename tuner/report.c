@@ -76,6 +76,8 @@ static void line_math(Text *out, const Report *r) {
                     *r->math_done ? r->math_done : "nothing in this program to change");
     else if (strcmp(r->math, "strict") == 0)
         text_add(out, "math       strict: accurate forms, IEEE division and square root\n");
+    else if (*r->math_done)
+        text_printf(out, "math       %s: %s\n", r->math, r->math_done);
 }
 
 static void line_tried(Text *out, const Report *r) {
@@ -356,6 +358,8 @@ void report_json(Text *out, const Report *r) {
     json_whole(out, "edges", r->edges);
     json_whole(out, "mutants_refused", r->mutants);
     json_real(out, "took_s", r->took);
+    text_add(out, ",");
+    phases_json(out, &r->phases);
     text_printf(out, ",\"cached\":%s}\n", r->cached ? "true" : "false");
 }
 

@@ -4,6 +4,7 @@
 #ifndef KF_REPORT_H
 #define KF_REPORT_H
 
+#include "tuner/phases.h"
 #include "tuner/result.h"
 
 /* REPORT_FIELDS(STRING, REAL, WHOLE): every stored field; the store's form and reading it back
@@ -54,6 +55,7 @@ typedef struct Report {
 #undef REPORT_REAL
 #undef REPORT_WHOLE
     int64_t failed[OUTCOME_COUNT];
+    Phases phases; /* of this run; not stored */
 } Report;
 
 /* All strings "", all reals NAN. */

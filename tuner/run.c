@@ -93,13 +93,15 @@ static bool eval_extents(Builder *b, const TemplateLaunch *from, Launch *launch)
 }
 
 static bool eval_rest(Builder *b, const TemplateLaunch *from, Launch *launch) {
-    int64_t cluster, shared;
+    int64_t cluster, shared, dependent;
     if (!eval(b, from->ast, from->cluster, 1, &cluster)) return false;
     if (!eval(b, from->ast, from->shared, 0, &shared)) return false;
+    if (!eval(b, from->ast, from->dependent, 0, &dependent)) return false;
     if (!within(b, "cluster", cluster, 1, CLUSTER_MAX)) return false;
     if (!within(b, "shared memory", shared, 0, SHARED_MAX)) return false;
     launch->cluster = (int32_t)cluster;
     launch->shared = (int32_t)shared;
+    launch->dependent = dependent != 0;
     if (launch->grid[0] % cluster == 0) return true;
     b->why = arena_printf(b->arena, "grid x of %lld is not divisible by the cluster of %lld",
                           (long long)launch->grid[0], (long long)cluster);
@@ -171,6 +173,7 @@ static void write_launch(Text *out, const Launch *launch) {
     wire_put_bytes(out, launch->block, sizeof launch->block);
     wire_put_u32(out, (uint32_t)launch->cluster);
     wire_put_u32(out, (uint32_t)launch->shared);
+    wire_put_u32(out, launch->dependent);
     wire_put_u32(out, launch->arg_count);
     for (uint32_t i = 0; i < launch->arg_count; i++) {
         wire_put_u32(out, launch->args[i].kind);
@@ -217,6 +220,7 @@ static void read_launch(Arena *arena, WireReader *reader, Launch *launch) {
     wire_get_struct(reader, launch->block, sizeof launch->block);
     launch->cluster = (int32_t)wire_get_u32(reader);
     launch->shared = (int32_t)wire_get_u32(reader);
+    launch->dependent = wire_get_u32(reader) != 0;
     launch->arg_count = wire_get_u32(reader);
     if (!launch->entry) reader->damaged = true;
     read_args(arena, reader, launch);

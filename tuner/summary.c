@@ -146,10 +146,6 @@ Report summary(Arena *arena, const TuneProblem *problem, const Tuned *tuned, con
     r.edges = count_edges(arena, problem, tuned);
     r.mutants = tuned->bench.mutants_refused;
     r.stopped = tuned->stopped ? tuned->stopped : "";
-    r.took_start = tuned->start_seconds + tuned->bench.start_seconds;
-    r.took_compile = tuned->workers ? tuned->compile_seconds / tuned->workers : 0;
-    r.took_check = tuned->bench.check_seconds;
-    r.took_measure = tuned->bench.measure_seconds;
     count_candidates(tuned, &r);
     describe_winner(arena, problem, tuned, &r);
     describe_companions(arena, problem, tuned, eager, &r);
@@ -168,17 +164,12 @@ void summary_join(Arena *arena, Report *into, const Report *part) {
     into->winner = arena_printf(arena, "%s | %s", into->winner, part->winner);
     if (part->registers > into->registers) into->registers = part->registers;
     if (part->spills > into->spills) into->spills = part->spills;
-    into->took_start += part->took_start;
-    into->took_compile += part->took_compile;
-    into->took_check += part->took_check;
-    into->took_measure += part->took_measure;
     into->rivals = "";
     into->tie = ""; /* of one part alone it says nothing about the whole */
     into->roof = (double)NAN;
 }
 
-void summary_race(Report *into, const Result *fused, const Result *eager,
-                  const BenchReport *bench) {
+void summary_race(Report *into, const Result *fused, const Result *eager) {
     into->time = fused->time;
     into->spread = fused->spread;
     into->checked = fused->check.checked;
@@ -191,7 +182,4 @@ void summary_race(Report *into, const Result *fused, const Result *eager,
         into->eager_time = eager->time;
         into->eager_spread = eager->spread;
     }
-    into->took_start += bench->start_seconds;
-    into->took_check += bench->check_seconds;
-    into->took_measure += bench->measure_seconds;
 }

@@ -12,6 +12,6 @@ Report summary(Arena *arena, const TuneProblem *problem, const Tuned *tuned, con
  * them. */
 void summary_join(Arena *arena, Report *into, const Report *part);
 /* Times and checks of the parts together, and of the eager chain (NULL: none). */
-void summary_race(Report *into, const Result *fused, const Result *eager, const BenchReport *bench);
+void summary_race(Report *into, const Result *fused, const Result *eager);
 
 #endif

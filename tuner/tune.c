@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-static const double ROOF_MARGIN = 1.01, COMPILE_LIMIT = 60, RUN_LIMIT = 20, COMPILE_SHARE = 0.5;
+static const double ROOF_MARGIN = 1.01, RUN_LIMIT = 20, COMPILE_SHARE = 0.5;
 /* Of less, the start of a kernel is most of its time, and no stream says how good it is. */
 enum { ROOF_BYTES = 1 << 20 };
 
@@ -62,27 +62,26 @@ static const char *stop(const Tuning *t) {
 
 /* Where nothing may be timed while anything compiles, compiling must leave time for measuring. */
 static void stop_compiling(Tuning *t) {
-    pool_close(t->pool);
-    t->pool = NULL;
+    workers_cancel(t->workers, t->owner);
+    t->compiles = false;
+}
+
+static void wait_for_compilers(Tuning *t) {
+    Phase before = workers_phase(t->workers, PHASE_COMPILE);
+    workers_wait(t->workers, 0.05);
+    workers_phase(t->workers, before);
 }
 
 static void loop(Tuning *t) {
-    const Device *device = t->problem->device;
+    bool exclusive = t->problem->device->host_exclusive;
     while (!(t->tuned->stopped = stop(t))) {
-        Compiled compiled;
-        if (t->pool && device->host_exclusive && t->ready.count > 0 &&
-            tuning_left(t) < COMPILE_SHARE * t->options->budget)
+        if (exclusive && t->ready.count > 0 && tuning_left(t) < COMPILE_SHARE * t->options->budget)
             stop_compiling(t);
-        bool compiling = t->pool && pool_pending(t->pool) > 0;
-        bool may_measure = !compiling || !device->host_exclusive;
-        if (compiling && pool_wait(t->pool, 0, -1, &compiled))
-            tuning_compiled(t, &compiled);
-        else if (may_measure && tuning_measure_next(t))
-            continue;
-        else if (compiling) {
-            if (pool_wait(t->pool, 0.05, -1, &compiled)) tuning_compiled(t, &compiled);
-        } else
-            break;
+        bool compiling = workers_pending(t->workers, t->owner) > 0;
+        if (compiling && workers_wait(t->workers, 0)) continue;
+        if ((!compiling || !exclusive) && tuning_measure_next(t)) continue;
+        if (!compiling) break;
+        wait_for_compilers(t);
     }
 }
 
@@ -113,38 +112,19 @@ static void open_searches(Tuning *t) {
     if (t->options->only || !t->options->search) t->total = 1;
 }
 
-/* Compile workers: those asked for; else what the machine has, less a CPU for the bench that works
- * beside them. */
-static int jobs(const Tuning *t) {
-    int cpus = parallel_cpus();
-    if (t->options->jobs > 0 || t->problem->device->host_exclusive || cpus < 3)
-        return t->options->jobs;
-    return cpus - 1;
-}
-
-static bool open_workers(Tuning *t, Why *why) {
-    const TuneProblem *p = t->problem;
-    double start = now();
-    BenchOptions options = {t->options->seed, t->options->hot, RUN_LIMIT, p->journal, p->given};
-    t->bench = bench_open(p->device, p->index, p->identity, p->ir, p->rounded, &options, why);
-    if (!t->bench) return false;
-    if (!t->tuned->from_store) {
-        t->pool = pool_open(p->device, p->identity, jobs(t), COMPILE_LIMIT, why);
-        if (!t->pool) return false;
-        t->tuned->workers = (uint32_t)pool_size(t->pool);
-    }
-    t->tuned->start_seconds = now() - start;
-    return true;
-}
-
 static void first_units(Tuning *t) {
-    if (t->options->only)
+    Phase before = workers_phase(t->workers, PHASE_PLAN);
+    t->compiles = true;
+    if (t->tuned->from_store)
+        ;
+    else if (t->options->only)
         tuning_ask_only(t);
     else if (t->options->search)
         tuning_ask(t);
     else
         tuning_ask_default(t);
     tuning_submit(t);
+    workers_phase(t->workers, before);
 }
 
 static void fill_twins(Tuning *t) {
@@ -158,35 +138,76 @@ static void fill_twins(Tuning *t) {
     }
 }
 
-bool tune(Arena *arena, const TuneProblem *problem, const TuneOptions *options, Tuned *tuned,
-          Why *why) {
-    Tuning t = {
-        .arena = arena, .problem = problem, .options = options, .tuned = tuned, .began = now()};
+static void find_stored(Tuning *t) {
+    Phase before = workers_phase(t->workers, PHASE_STORE);
+    tuning_load(t);
+    workers_phase(t->workers, before);
+}
+
+Tuning *tune_begin(Arena *arena, const TuneProblem *problem, const TuneOptions *options,
+                   Workers *workers, Tuned *tuned) {
+    Tuning *t = arena_new(arena, Tuning);
+    *t = (Tuning){.arena = arena,
+                  .problem = problem,
+                  .options = options,
+                  .tuned = tuned,
+                  .workers = workers,
+                  .bench = workers->bench,
+                  .began = now()};
     *tuned = (Tuned){.winner = -1, .tie = -1, .roof = -1, .hot = options->hot};
     tuned->rivals = arena_array(arena, Rival, problem->kernel_count);
     tuned->companions = arena_array(arena, Result, problem->companion_count + 1);
-    t.companion_binaries = arena_array(arena, Binary *, problem->companion_count + 1);
-    t.companion_missing = arena_array(arena, uint32_t, problem->companion_count + 1);
+    t->companion_binaries = arena_array(arena, Binary *, problem->companion_count + 1);
+    t->companion_missing = arena_array(arena, uint32_t, problem->companion_count + 1);
     for (uint32_t i = 0; i < problem->companion_count; i++)
-        t.companion_binaries[i] =
+        t->companion_binaries[i] =
             arena_array(arena, Binary, problem->companions[i].source_count + 1);
-    open_searches(&t);
-    tuning_load(&t);
-    bool ok = open_workers(&t, why);
-    if (ok) {
-        if (!tuned->from_store) first_units(&t);
-        loop(&t);
-        if (tuning_revive_finalists(&t)) loop(&t);
-        fill_twins(&t);
-        tuning_rank(&t);
-        Why ignored;
-        bench_report(t.bench, &tuned->bench, &ignored);
-        tuning_keep(&t);
-    }
-    tuned->interrupted = tuning_interrupted(&t);
-    if (t.pool) pool_close(t.pool);
-    if (t.bench) bench_close(t.bench);
-    for (uint32_t i = 0; i < problem->kernel_count; i++)
-        t.searches[i].strategy->close(t.searches[i].search);
+    tools_begin(&t->tools, arena, workers, problem->ir, problem->rounded);
+    t->owner = workers_enter(workers, t, tuning_take);
+    open_searches(t);
+    find_stored(t);
+    if (!problem->device->host_exclusive) first_units(t);
+    return t;
+}
+
+static void measure_all(Tuning *t) {
+    loop(t);
+    if (tuning_revive_finalists(t)) loop(t);
+    workers_cancel(t->workers, t->owner);
+    fill_twins(t);
+    tuning_rank(t);
+}
+
+static void keep(Tuning *t) {
+    Why ignored;
+    Phase before = workers_phase(t->workers, PHASE_STORE);
+    bench_report(t->bench, &t->tuned->bench, &ignored);
+    tuning_keep(t);
+    workers_phase(t->workers, before);
+}
+
+void tune_drop(Tuning *t) {
+    workers_cancel(t->workers, t->owner);
+    for (uint32_t i = 0; i < t->problem->kernel_count; i++)
+        t->searches[i].strategy->close(t->searches[i].search);
+}
+
+bool tune_end(Tuning *t, Why *why) {
+    const TuneProblem *p = t->problem;
+    BenchOptions options = {t->options->seed, t->options->hot, RUN_LIMIT, p->journal, p->given};
+    t->began = now();
+    bool ok = tools_set_up(&t->tools, &options, why);
+    if (ok && p->device->host_exclusive) first_units(t);
+    if (ok && t->why.text[0]) ok = why_set(why, "%s", t->why.text); /* no compilers */
+    if (ok) measure_all(t);
+    if (ok) keep(t);
+    t->tuned->workers = t->tuned->from_store ? 0 : workers_compilers(t->workers);
+    t->tuned->interrupted = tuning_interrupted(t);
+    tune_drop(t);
     return ok;
+}
+
+bool tune(Arena *arena, const TuneProblem *problem, const TuneOptions *options, Workers *workers,
+          Tuned *tuned, Why *why) {
+    return tune_end(tune_begin(arena, problem, options, workers, tuned), why);
 }

@@ -10,9 +10,9 @@
 #include "compiler/kernel.h"
 #include "tuner/bench.h"
 #include "tuner/pair.h"
-#include "tuner/pool.h"
 #include "tuner/store.h"
 #include "tuner/strategy.h"
+#include "tuner/tools.h"
 
 typedef struct TuneOptions {
     const Strategy *strategy; /* NULL: strategy_auto */
@@ -21,7 +21,6 @@ typedef struct TuneOptions {
     bool sensible;            /* points that `prefer` allows alone */
     double budget;            /* seconds for the whole run */
     uint64_t seed;
-    int jobs;
     bool hot, retune;
     bool search;       /* else: what the store has for the bucket, or the analytic default */
     const Point *only; /* just this one, or NULL */
@@ -97,13 +96,22 @@ typedef struct Tuned {
     const char *stopped; /* why the search ended early, or NULL */
     bool interrupted, from_store, hot;
     BenchReport bench;
-    double start_seconds, compile_seconds;
 } Tuned;
 
-/* Everything lives in `arena`. Status: true if a run was made at all (winner may be -1); false with
- * `why` if workers or device cannot be had. */
-bool tune(Arena *arena, const TuneProblem *problem, const TuneOptions *options, Tuned *tuned,
-          Why *why);
+/* Two halves, so that of several problems the later ones compile while the earlier ones are measured:
+ * the first asks for points and hands their units to the workers (not on a device whose timings share
+ * the compilers' cores: there the second half does), the second measures and decides. Everything lives
+ * in `arena`. True if a run was made at all (winner may be -1); false with `why` if workers or device
+ * cannot be had. */
+typedef struct Tuning Tuning;
+Tuning *tune_begin(Arena *arena, const TuneProblem *problem, const TuneOptions *options,
+                   Workers *workers, Tuned *tuned);
+bool tune_end(Tuning *tuning, Why *why);
+/* In place of tune_end: nothing is measured. */
+void tune_drop(Tuning *tuning);
+/* Both halves. */
+bool tune(Arena *arena, const TuneProblem *problem, const TuneOptions *options, Workers *workers,
+          Tuned *tuned, Why *why);
 
 /* Whether the store holds a finished search of this bucket that answers: any does (field report
  * 103), but where all points are asked for (`trials` 0) only one that tried all, or ended at the

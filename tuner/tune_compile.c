@@ -1,6 +1,5 @@
 /* In: points of the search. Out: candidates with a binary, ready to measure, or with the reason why
  * not. Points are compiled a few to a unit; a unit that fails is tried one by one. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "tuner/tuning.h"
@@ -61,12 +60,23 @@ static uint32_t unit_points(const Tuning *t, uint32_t kernel) {
     return kernel_is_written(&t->problem->kernels[kernel].kernel) ? 1 : UNIT_POINTS;
 }
 
+/* Without a search there is nothing to compare. */
+static void companion_units(Tuning *t) {
+    for (uint32_t i = 0; i < t->problem->companion_count; i++) {
+        t->companion_missing[i] = t->problem->companions[i].source_count;
+        if (!t->options->search) continue;
+        for (uint32_t m = 0; m < t->problem->companions[i].source_count; m++)
+            array_push(t->arena, &t->units, (Unit){.companion = i, .module = m});
+    }
+}
+
 /* The kernels take turns, so that each has been tried when the search stops early. The analytic
- * defaults come first and alone: the bench can begin with them. */
+ * defaults come first and alone: the bench can begin with them, and goes on with the companions. */
 void tuning_ask(Tuning *t) {
     uint32_t kernels = t->problem->kernel_count;
     bool more = false;
     for (uint32_t i = 0; i < kernels; i++) more |= ask_unit(t, i, 1);
+    companion_units(t);
     while (more) {
         more = false;
         for (uint32_t i = 0; i < kernels; i++) more |= ask_unit(t, i, unit_points(t, i));
@@ -75,6 +85,7 @@ void tuning_ask(Tuning *t) {
 
 void tuning_ask_default(Tuning *t) {
     ask_unit(t, 0, 1);
+    companion_units(t);
 }
 
 void tuning_ask_only(Tuning *t) {
@@ -82,6 +93,7 @@ void tuning_ask_only(Tuning *t) {
     if (add_candidate(t, t->options->only_kernel, t->options->only))
         array_push(t->arena, &unit.members, 0);
     add_unit(t, &unit);
+    companion_units(t);
 }
 
 /* Returns what the unit is called in messages. */
@@ -103,32 +115,25 @@ static void submit_unit(Tuning *t, uint32_t index) {
     const Unit *unit = &t->units.data[index];
     Text source = {0};
     const char *name = unit_source(&source, t, unit);
-    pool_submit(t->pool, index, &(CompileUnit){text_string(&source), name, false});
+    CompileUnit compile = {text_string(&source), name, false};
+    if (!workers_submit(t->workers, t->owner, index, &compile, &t->why)) t->compiles = false;
     text_free(&source);
+}
+
+static void submit_alone(Tuning *t, uint32_t candidate) {
+    Unit alone = {0};
+    array_push(t->arena, &alone.members, candidate);
+    array_push(t->arena, &t->units, alone);
+    submit_unit(t, t->units.count - 1);
 }
 
 void tuning_revive(Tuning *t, uint32_t index) {
     Candidate *c = tuning_candidate(t, index);
     const char *why;
-    Unit unit = {0};
-    if (!t->pool || !tuning_run(t, c, 0, &c->run, &why)) return;
-    array_push(t->arena, &unit.members, index);
-    array_push(t->arena, &t->units, unit);
-    submit_unit(t, t->units.count - 1);
-}
-
-/* Without a search there is nothing to compare. */
-static void companion_units(Tuning *t) {
-    for (uint32_t i = 0; i < t->problem->companion_count; i++) {
-        t->companion_missing[i] = t->problem->companions[i].source_count;
-        if (!t->options->search) continue;
-        for (uint32_t m = 0; m < t->problem->companions[i].source_count; m++)
-            array_push(t->arena, &t->units, (Unit){.companion = i, .module = m});
-    }
+    if (t->compiles && tuning_run(t, c, 0, &c->run, &why)) submit_alone(t, index);
 }
 
 void tuning_submit(Tuning *t) {
-    companion_units(t);
     for (uint32_t i = 0; i < t->units.count; i++) submit_unit(t, i);
 }
 
@@ -138,7 +143,7 @@ static bool same_launch(const Run *a, const Run *b) {
         const Launch *x = &a->launches.data[i], *y = &b->launches.data[i];
         if (memcmp(x->grid, y->grid, sizeof x->grid) ||
             memcmp(x->block, y->block, sizeof x->block) || x->shared != y->shared ||
-            x->cluster != y->cluster)
+            x->cluster != y->cluster || x->dependent != y->dependent)
             return false;
     }
     return true;
@@ -204,30 +209,26 @@ static void companion_compiled(Tuning *t, const Unit *unit, Binary binary) {
     if (binary.bytes) t->companion_missing[unit->companion]--;
 }
 
-void tuning_compiled(Tuning *t, Compiled *compiled) {
-    Unit unit = t->units.data[compiled->id];
-    t->tuned->compile_seconds += compiled->seconds;
-    Binary binary = {0};
-    if (compiled->outcome == OUTCOME_OK) {
-        binary = (Binary){arena_alloc(t->arena, compiled->size), compiled->size};
-        memcpy((void *)(uintptr_t)binary.bytes, compiled->binary, compiled->size);
-    }
-    free(compiled->binary);
-    if (unit.members.count == 0) {
-        companion_compiled(t, &unit, binary);
-    } else if (binary.bytes) {
-        t->tuned->compiled += unit.members.count;
-        for (uint32_t i = 0; i < unit.members.count; i++)
-            tuning_accept(t, unit.members.data[i], binary);
-    } else if (unit.members.count == 1) {
-        tuning_fail(t, tuning_candidate(t, unit.members.data[0]), compiled->outcome,
+static void candidates_compiled(Tuning *t, const Unit *unit, Binary binary,
+                                const Compiled *compiled) {
+    if (binary.bytes) {
+        t->tuned->compiled += unit->members.count;
+        for (uint32_t i = 0; i < unit->members.count; i++)
+            tuning_accept(t, unit->members.data[i], binary);
+    } else if (unit->members.count == 1) {
+        tuning_fail(t, tuning_candidate(t, unit->members.data[0]), compiled->outcome,
                     compiled->message);
     } else { /* one bad member fails them all: one by one */
-        for (uint32_t i = 0; i < unit.members.count; i++) {
-            Unit alone = {0};
-            array_push(t->arena, &alone.members, unit.members.data[i]);
-            array_push(t->arena, &t->units, alone);
-            submit_unit(t, t->units.count - 1);
-        }
+        for (uint32_t i = 0; i < unit->members.count; i++) submit_alone(t, unit->members.data[i]);
     }
+}
+
+void tuning_take(void *tuning, uint32_t id, const Compiled *compiled) {
+    Tuning *t = tuning;
+    Unit unit = t->units.data[id];
+    Binary binary = workers_binary(t->arena, compiled);
+    if (unit.members.count == 0)
+        companion_compiled(t, &unit, binary);
+    else
+        candidates_compiled(t, &unit, binary, compiled);
 }

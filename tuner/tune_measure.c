@@ -8,6 +8,8 @@
 /* A candidate ends when its median is known to half a per cent; on a machine that never settles, by
  * time: the finalists get more. */
 static const double GIVE_UP_RATIO = 3, CANDIDATE_SECONDS = 0.3;
+/* Twice as far from the best as a finalist may be. */
+static const double ENOUGH_RATIO = 1.08;
 
 static Run *edge_runs(Tuning *t, const Candidate *c) {
     uint32_t count = t->problem->edge_count;
@@ -17,6 +19,27 @@ static Run *edge_runs(Tuning *t, const Candidate *c) {
         if (!tuning_run(t, c, i + 1, &runs[i], &why)) runs[i] = (Run){0};
     }
     return runs;
+}
+
+/* The bench's answer; compilers are attended to meanwhile. */
+static void take_result(Tuning *t, const BenchJob *job, Result *result) {
+    Why why;
+    if (!bench_submit(t->bench, job, &why)) {
+        result->outcome = OUTCOME_CRASH;
+        snprintf(result->message, sizeof result->message, "%.200s", why.text);
+        return;
+    }
+    workers_attend(t->workers);
+    bench_result(t->bench, result);
+}
+
+/* Before the first measurement. */
+static void prepare(Tuning *t) {
+    Phase before = workers_phase(t->workers, PHASE_DEVICE);
+    workers_attend(t->workers);
+    bench_ready(t->bench);
+    workers_phase(t->workers, before);
+    t->prepared = true;
 }
 
 static void measure_candidate(Tuning *t, uint32_t index) {
@@ -33,14 +56,11 @@ static void measure_candidate(Tuning *t, uint32_t index) {
         .judge = true,
         .budget = fmin(CANDIDATE_SECONDS, 0.02 + 0.2 * t->options->budget / (t->total + 1)),
         .give_up_over = t->best * GIVE_UP_RATIO,
+        .enough_over = t->best * ENOUGH_RATIO,
     };
     Resources resources = c->result.resources;
     uint64_t code = c->result.machine_code;
-    if (bench_submit(t->bench, &job, &t->why))
-        bench_result(t->bench, &c->result);
-    else
-        c->result.outcome = OUTCOME_CRASH,
-        snprintf(c->result.message, sizeof c->result.message, "%.200s", t->why.text);
+    take_result(t, &job, &c->result);
     c->result.resources = resources;
     c->result.machine_code = code;
     c->measured = true;
@@ -64,7 +84,7 @@ static void measure_companion(Tuning *t, uint32_t index) {
                     .judge = companion->kind == COMPANION_EAGER,
                     .rounded = companion->kind == COMPANION_EAGER,
                     .budget = 0.1};
-    if (bench_submit(t->bench, &job, &t->why)) bench_result(t->bench, result);
+    take_result(t, &job, result);
 }
 
 /* The roof is what the best of several streaming kernels reaches. */
@@ -84,19 +104,22 @@ double tuning_roof(const Tuning *t) {
 }
 
 static bool companions_compiled(const Tuning *t, uint32_t index) {
-    return t->companion_missing[index] == 0 || !t->pool || pool_pending(t->pool) == 0;
+    return t->companion_missing[index] == 0 || workers_pending(t->workers, t->owner) == 0;
 }
 
 /* Takes one thing that can be measured; false if there is none yet. */
 bool tuning_measure_next(Tuning *t) {
     /* The first candidate that passes the oracle sets the golden output; companions come right
      * behind it. */
-    if (t->ready_next > 0 && t->companion_next < t->problem->companion_count &&
-        companions_compiled(t, t->companion_next)) {
+    bool companion = t->ready_next > 0 && t->companion_next < t->problem->companion_count &&
+                     companions_compiled(t, t->companion_next);
+    if (!companion && t->ready_next == t->ready.count) return false;
+    if (!t->prepared) prepare(t);
+    Phase before = workers_phase(t->workers, companion ? PHASE_COMPANIONS : PHASE_CANDIDATES);
+    if (companion)
         measure_companion(t, t->companion_next++);
-        return true;
-    }
-    if (t->ready_next == t->ready.count) return false;
-    measure_candidate(t, t->ready.data[t->ready_next++]);
+    else
+        measure_candidate(t, t->ready.data[t->ready_next++]);
+    workers_phase(t->workers, before);
     return true;
 }

@@ -130,11 +130,13 @@ void tuning_rank(Tuning *t) {
     Round round = {.count = 0};
     Result results[FINALISTS + COMPANIONS] = {0};
     double budget = fmax(0.05, fmin(0.1 * t->options->budget, tuning_left(t)));
+    Phase before = workers_phase(t->workers, PHASE_RANK);
     t->tuned->roof = tuning_best_roof(t);
     enter_all(t, &round);
     if (round.finalist_count > 0 && !tuning_interrupted(t) &&
         bench_rank(t->bench, round.ids, round.count, budget, results, &t->why))
         for (uint32_t i = 0; i < round.count; i++) take_times(round.results[i], &results[i]);
+    workers_phase(t->workers, before);
     uint32_t right = 0, known;
     for (uint32_t i = 0; i < round.finalist_count; i++)
         if (round.finalists[i]->result.outcome == OUTCOME_OK)

@@ -16,14 +16,18 @@ typedef struct KernelSearch {
     uint32_t left; /* points it may still be asked for */
 } KernelSearch;
 
-typedef struct Tuning {
+struct Tuning {
     Arena *arena;
     const TuneProblem *problem;
     const TuneOptions *options;
     Tuned *tuned;
     KernelSearch *searches; /* per kernel */
-    Pool *pool;
+    Workers *workers;
+    uint32_t owner; /* among them */
     Bench *bench;
+    bool compiles; /* units may still be submitted */
+    bool prepared; /* the bench has the program's data */
+    Tools tools;
     ARRAY(Unit) units;
     ARRAY(uint32_t) ready; /* candidates to measure, in order */
     uint32_t ready_next;
@@ -34,7 +38,7 @@ typedef struct Tuning {
     const StoredTrial *trials;
     uint32_t trial_count;
     Why why;
-} Tuning;
+};
 
 extern const char *const TUNE_AT_ROOF; /* Tuned.stopped where nothing is left to find */
 enum { COMPANION_ID = 1 << 24 };       /* job ids of companions; candidates use their index */
@@ -52,14 +56,14 @@ void tuning_fail(Tuning *t, Candidate *candidate, Outcome outcome, const char *m
 bool tuning_run(Tuning *t, const Candidate *c, uint32_t shape, Run *run, const char **why);
 
 /* tune_compile.c: points to units, units to workers, binaries to candidates. */
-void tuning_ask(Tuning *t);      /* asks for all points and makes units of them */
+void tuning_ask(Tuning *t);      /* units of all points, and of the companions */
 void tuning_ask_only(Tuning *t); /* options->only */
 void tuning_ask_default(Tuning *t);
-void tuning_submit(Tuning *t); /* companions' units too; all to the pool */
+void tuning_submit(Tuning *t); /* all units to the compilers */
 /* One whose result is known from an interrupted run gets its binary after all, and is measured
  * again. */
 void tuning_revive(Tuning *t, uint32_t candidate);
-void tuning_compiled(Tuning *t, Compiled *compiled);
+void tuning_take(void *tuning, uint32_t unit, const Compiled *compiled);
 void tuning_accept(Tuning *t, uint32_t candidate, Binary binary);
 
 /* tune_measure.c */

@@ -295,12 +295,17 @@ bool wire_greet(Worker *worker, double seconds, Why *why) {
     return good;
 }
 
+void wire_kill(const Worker *worker) {
+    if (worker->pid <= 0) return;
+    kill(-worker->pid, SIGKILL);
+    kill(worker->pid, SIGKILL);
+}
+
 int wire_end(Worker *worker) {
     int status = -1;
     if (worker->fd >= 0) close(worker->fd);
+    wire_kill(worker);
     if (worker->pid > 0) {
-        kill(-worker->pid, SIGKILL);
-        kill(worker->pid, SIGKILL);
         while (waitpid(worker->pid, &status, 0) < 0) {
             if (errno == EINTR) continue;
             status = -1;

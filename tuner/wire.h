@@ -73,6 +73,8 @@ bool wire_spawn(Worker *worker, const char *path, const char *const *arguments, 
 bool wire_greet(Worker *worker, double seconds, Why *why);
 /* Checks a greeting already received. */
 bool wire_check_hello(const Frame *frame, Why *why);
+/* Kills its group and does not wait: many end sooner together than one after another. */
+void wire_kill(const Worker *worker);
 /* Kills its group, reaps it, closes the socket. The wait status is its own where it had ended
  * before; -1 if not known. Safe on an ended or never started worker. */
 int wire_end(Worker *worker);

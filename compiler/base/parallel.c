@@ -1,6 +1,6 @@
-/* In: a function over parts. Out: all parts done. The one idea: a team sleeps on one condition
- * until the generation changes, then takes parts from one counter (or its own part, where there are
- * few). */
+/* In: a function over parts. Out: all parts done. The one idea: a team waits until the generation
+ * changes, a moment awake and then asleep on one condition, and takes parts from one counter (or its
+ * own part, where there are few). */
 #include "compiler/base/parallel.h"
 
 #include <pthread.h>
@@ -18,9 +18,9 @@ struct Team {
     int size; /* the caller counts: members 1 … size-1 are threads of their own */
     pthread_mutex_t lock;
     pthread_cond_t start, done;
-    uint64_t generation;
-    int busy;
-    bool closing;
+    atomic_uint_fast64_t generation;
+    atomic_int busy;
+    bool closing; /* changes the generation, too */
     int64_t parts;
     atomic_int_fast64_t next;
     void (*work)(void *context, int64_t part);
@@ -37,23 +37,60 @@ static void take_parts(Team *team, int index) {
         team->work(team->context, part);
 }
 
+/* Some 20 us: waking a thread takes as long, and a kernel that takes no longer is often followed by
+ * the next. */
+enum { LOOKS = 1000 };
+
+static void pause_moment(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+static void await_start(Team *team, uint64_t seen) {
+    for (int i = 0; i < LOOKS; i++) {
+        if (atomic_load(&team->generation) != seen) return;
+        pause_moment();
+    }
+    pthread_mutex_lock(&team->lock);
+    while (atomic_load(&team->generation) == seen) pthread_cond_wait(&team->start, &team->lock);
+    pthread_mutex_unlock(&team->lock);
+}
+
+static void await_done(Team *team) {
+    for (int i = 0; i < LOOKS; i++) {
+        if (atomic_load(&team->busy) == 0) return;
+        pause_moment();
+    }
+    pthread_mutex_lock(&team->lock);
+    while (atomic_load(&team->busy) > 0) pthread_cond_wait(&team->done, &team->lock);
+    pthread_mutex_unlock(&team->lock);
+}
+
+/* Under the lock: who has just looked and is about to sleep would miss it. */
+static void next_generation(Team *team) {
+    pthread_mutex_lock(&team->lock);
+    atomic_fetch_add(&team->generation, 1);
+    pthread_cond_broadcast(&team->start);
+    pthread_mutex_unlock(&team->lock);
+}
+
+static void leave(Team *team) {
+    if (atomic_fetch_sub(&team->busy, 1) > 1) return;
+    pthread_mutex_lock(&team->lock);
+    pthread_cond_signal(&team->done);
+    pthread_mutex_unlock(&team->lock);
+}
+
 static void *member_run(void *argument) {
     Member *member = argument;
     Team *team = member->team;
-    uint64_t seen = 0;
-    pthread_mutex_lock(&team->lock);
-    for (;;) {
-        while (team->generation == seen && !team->closing)
-            pthread_cond_wait(&team->start, &team->lock);
-        if (team->closing) break;
-        seen = team->generation;
-        pthread_mutex_unlock(&team->lock);
+    for (uint64_t seen = 0;; seen++) {
+        await_start(team, seen);
+        if (team->closing) return NULL;
         take_parts(team, member->index);
-        pthread_mutex_lock(&team->lock);
-        if (--team->busy == 0) pthread_cond_signal(&team->done);
+        leave(team);
     }
-    pthread_mutex_unlock(&team->lock);
-    return NULL;
 }
 
 Team *team_open(int threads) {
@@ -77,10 +114,8 @@ int team_size(const Team *team) {
 
 void team_close(Team *team) {
     if (!team) return;
-    pthread_mutex_lock(&team->lock);
     team->closing = true;
-    pthread_cond_broadcast(&team->start);
-    pthread_mutex_unlock(&team->lock);
+    next_generation(team);
     for (int i = 1; i < team->size; i++) pthread_join(team->members[i].thread, NULL);
     pthread_cond_destroy(&team->done);
     pthread_cond_destroy(&team->start);
@@ -89,17 +124,12 @@ void team_close(Team *team) {
 }
 
 void team_run(Team *team, int64_t parts, void (*work)(void *context, int64_t part), void *context) {
-    pthread_mutex_lock(&team->lock);
     team->parts = parts;
     team->work = work;
     team->context = context;
     atomic_store(&team->next, 0);
-    team->busy = team->size - 1;
-    team->generation++;
-    pthread_cond_broadcast(&team->start);
-    pthread_mutex_unlock(&team->lock);
+    atomic_store(&team->busy, team->size - 1);
+    next_generation(team);
     take_parts(team, 0);
-    pthread_mutex_lock(&team->lock);
-    while (team->busy > 0) pthread_cond_wait(&team->done, &team->lock);
-    pthread_mutex_unlock(&team->lock);
+    await_done(team);
 }

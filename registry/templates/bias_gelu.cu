@@ -14,7 +14,7 @@
 //! prefer   __VEC__ * bytes_x == 16 || rows * cols < 1048576
 //! prefer   __VEC__ * __UNROLL__ == 1 || __VEC__ * __UNROLL__ * __BLOCK__ * sms <= 2 * rows * cols
 //! prefer   __UNROLL__ * __VEC__ * bytes_x <= 64
-//! launch   grid = __INDEX__ ? ceildiv(rows, __UNROLL__ * max(1, __BLOCK__ // max(1, cols // __VEC__))) : ceildiv(rows * cols, __VEC__ * __BLOCK__ * __UNROLL__), __INDEX__ ? ceildiv(cols, __VEC__ * __BLOCK__) : 1  block = __INDEX__ ? max(1, min(__BLOCK__, cols // __VEC__)) : __BLOCK__, __INDEX__ ? max(1, __BLOCK__ // max(1, cols // __VEC__)) : 1  twin = bias_gelu_any
+//! launch   grid = __INDEX__ ? ceildiv(rows, __UNROLL__ * max(1, __BLOCK__ // max(1, cols // __VEC__))) : ceildiv(rows * cols, __VEC__ * __BLOCK__ * __UNROLL__), __INDEX__ ? ceildiv(cols, __VEC__ * __BLOCK__) : 1  block = __INDEX__ ? max(1, min(__BLOCK__, cols // __VEC__)) : __BLOCK__, __INDEX__ ? max(1, __BLOCK__ // max(1, cols // __VEC__)) : 1  dependent = 1  twin = bias_gelu_any
 
 // A thread has UNROLL vectors, all on their way before the first is worked on. INDEX 1: in one column, down the rows,
 // so that the biases are read once; rows are of whole vectors. INDEX 0: BLOCK apart along the whole array, whatever the
@@ -75,7 +75,7 @@ K_INLINE void down(const T_x *x, const T_b *b, T_y *y, long long rows, long long
 #pragma unroll
     for (int u = 0; u < __UNROLL__; u++)
         if (top + u * blockDim.y < rows)
-            in[u] = k_load_once<__VEC__>(x + (top + u * blockDim.y) * cols + column);
+            in[u] = k_load<__VEC__>(x + (top + u * blockDim.y) * cols + column);
     const k_pack<T_b, __VEC__> bias = k_load<__VEC__>(b + column);
 #pragma unroll
     for (int u = 0; u < __UNROLL__; u++)
@@ -90,7 +90,7 @@ K_INLINE void along(const T_x *x, const T_b *b, T_y *y, long long rows, unsigned
 #pragma unroll
     for (int u = 0; u < __UNROLL__; u++)
         if (first + u * __BLOCK__ < vectors)
-            in[u] = k_load_once<__VEC__>(x + (first + u * __BLOCK__) * __VEC__);
+            in[u] = k_load<__VEC__>(x + (first + u * __BLOCK__) * __VEC__);
     const long long i = first * __VEC__;
     unsigned int column = i >> 32 ? (unsigned int)(i % cols) : (unsigned int)i % cols;
     k_pack<T_b, __VEC__> bias[__UNROLL__];
@@ -110,6 +110,7 @@ K_INLINE void along(const T_x *x, const T_b *b, T_y *y, long long rows, unsigned
 extern "C" __global__ void __launch_bounds__(__BLOCK__)
     KF_ENTRY(bias_gelu)(const T_x *__restrict__ x, const T_b *__restrict__ b, T_y *__restrict__ y,
                         const long long rows, const long long cols) {
+    k_begin<false>();
     if (__INDEX__) down(x, b, y, rows, cols);
     else along(x, b, y, rows, (unsigned int)cols);
 }
@@ -118,6 +119,7 @@ extern "C" __global__ void __launch_bounds__(__BLOCK__)
 extern "C" __global__ void __launch_bounds__(__BLOCK__)
     KF_ENTRY(bias_gelu_any)(const T_x *__restrict__ x, const T_b *__restrict__ b, T_y *__restrict__ y,
                             const long long rows, const long long cols) {
+    k_begin<false>();
     const long long block = (long long)blockIdx.y * gridDim.x + blockIdx.x;
     const long long threads = blockDim.x * blockDim.y;
     long long i = block * threads + threadIdx.y * blockDim.x + threadIdx.x;

@@ -10,7 +10,7 @@
 //! prefer   __VEC__ * bytes_x == 16 || n < 1048576
 //! prefer   __VEC__ * __UNROLL__ == 1 || __VEC__ * __UNROLL__ * __BLOCK__ * sms <= 2 * n
 //! prefer   __UNROLL__ * __VEC__ * bytes_x <= 64
-//! launch   grid = ceildiv(n, __VEC__ * __BLOCK__ * __UNROLL__)  block = __BLOCK__  twin = gelu_any
+//! launch   grid = ceildiv(n, __VEC__ * __BLOCK__ * __UNROLL__)  block = __BLOCK__  dependent = 1  twin = gelu_any
 
 // A thread has UNROLL vectors, BLOCK apart, all on their way before the first is worked on.
 
@@ -40,13 +40,14 @@ K_INLINE T_y element(T_x x) {
 
 extern "C" __global__ void __launch_bounds__(__BLOCK__)
     KF_ENTRY(gelu)(const T_x *__restrict__ x, T_y *__restrict__ y, const long long n) {
+    k_begin<false>();
     const long long vectors = n / __VEC__, last = vectors * __VEC__ + threadIdx.x;
     const long long first = (long long)blockIdx.x * (__BLOCK__ * __UNROLL__) + threadIdx.x;
     k_pack<T_x, __VEC__> in[__UNROLL__];
 #pragma unroll
     for (int u = 0; u < __UNROLL__; u++)
         if (first + u * __BLOCK__ < vectors)
-            in[u] = k_load_once<__VEC__>(x + (first + u * __BLOCK__) * __VEC__);
+            in[u] = k_load<__VEC__>(x + (first + u * __BLOCK__) * __VEC__);
 #pragma unroll
     for (int u = 0; u < __UNROLL__; u++) {
         if (first + u * __BLOCK__ >= vectors) break;
@@ -61,6 +62,7 @@ extern "C" __global__ void __launch_bounds__(__BLOCK__)
 // The same for arrays aligned to no more than an element.
 extern "C" __global__ void __launch_bounds__(__BLOCK__)
     KF_ENTRY(gelu_any)(const T_x *__restrict__ x, T_y *__restrict__ y, const long long n) {
+    k_begin<false>();
     const long long first = (long long)blockIdx.x * __BLOCK__ + threadIdx.x;
     for (long long i = first; i < n; i += (long long)gridDim.x * __BLOCK__) y[i] = element(x[i]);
 }

@@ -39,8 +39,8 @@
 //! prefer   SPLIT == 1 || 2 * SPLIT * batch * ceildiv(m, BM) * ceildiv(n * PRODUCTS, BN) * max(BM * BN * 454 // min(64, TM * TN), STAGES * BK * (BM + BN) * bytes_a) <= (SPLIT <= 4 ? 5 : 2) * 232448 * sms
 //! prefer   SPLIT == 128 || k < 64 * SPLIT || 4 * SPLIT * batch * ceildiv(m, BM) * ceildiv(n * PRODUCTS, BN) * max(BM * BN * 454 // min(64, TM * TN), STAGES * BK * (BM + BN) * bytes_a) > 232448 * sms
 //! prefer   SPLIT == 1 || k >= 32 * SPLIT
-//! launch   grid = batch * ceildiv(m, BM) * ceildiv(n * PRODUCTS, BN) * SPLIT  block = BM // TM * (BN // TN)  shared = STAGES * (BK * (BM + BN) * bytes_a + BK // (bytes_a >= 4 || VEC == 1 ? 1 : 2) * (1 - TURNED_A + TURNED_B) * 16)  twin = matmul_any
-//! launch   matmul_add  grid = SPLIT == 1 ? 0 : ceildiv(batch * m * n, 256 * VEC)  block = 256  twin = matmul_added
+//! launch   grid = batch * ceildiv(m, BM) * ceildiv(n * PRODUCTS, BN) * SPLIT  block = BM // TM * (BN // TN)  shared = STAGES * (BK * (BM + BN) * bytes_a + BK // (bytes_a >= 4 || VEC == 1 ? 1 : 2) * (1 - TURNED_A + TURNED_B) * 16)  dependent = 1  twin = matmul_any
+//! launch   matmul_add  grid = SPLIT == 1 ? 0 : ceildiv(batch * m * n, 256 * VEC)  block = 256  dependent = 1  twin = matmul_added
 //! workspace SPLIT == 1 ? 0 : (bytes_a < 8 ? 4 : 8) * SPLIT * PRODUCTS * batch * m * n
 
 // y = a @ b on the FMA units. A block computes BM x BN of y, a thread TM x TN of those. Both inputs pass
@@ -393,6 +393,7 @@ K_INLINE void store_tile(const ACC (&sum)[__TM__][__TN__], ACC *workspace, Tile 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS ? BLOCKS : 1)
     KF_ENTRY(matmul)(const T_a *a, const T_b *b, ACC *workspace, const long long batch, const long long m,
                      const long long n, const long long k KF_PARAMS) {
+    k_begin<false>();
     KF_SHARED(T_a, stages);
     const Tile tile = find_tile(m, n);
     const Place place = find_place();
@@ -419,6 +420,7 @@ K_INLINE k_pack<ACC, __VEC__> add_parts(const ACC *from, long long next) {
 
 extern "C" __global__ void KF_ENTRY(matmul_add)(const T_a *, const T_b *, const ACC *workspace, const long long batch,
                                                 const long long m, const long long n, const long long KF_PARAMS) {
+    k_begin<false>();
     const long long i = ((long long)blockIdx.x * blockDim.x + threadIdx.x) * __VEC__, size = m * n;
     if (i >= BATCHES * size) return;
     const long long z = __BATCHED__ ? i / size : 0;
@@ -479,6 +481,7 @@ K_INLINE void store_any(const AnySums &sums, long long z, long long top, long lo
 
 extern "C" __global__ void KF_ENTRY(matmul_any)(const T_a *a, const T_b *b, ACC *, const long long batch,
                                                 const long long m, const long long n, const long long k KF_PARAMS) {
+    k_begin<false>();
     __shared__ Any any;
     const Shape shape = {m, n, k};
     const long long across = (n + 63) / 64, size = (m + ANY_ROWS - 1) / ANY_ROWS * across;
@@ -500,4 +503,5 @@ extern "C" __global__ void KF_ENTRY(matmul_any)(const T_a *a, const T_b *b, ACC 
 // Beside matmul_any, which leaves no parts to add.
 extern "C" __global__ void KF_ENTRY(matmul_added)(const T_a *, const T_b *, ACC *, const long long, const long long,
                                                   const long long, const long long KF_PARAMS) {
+    k_begin<false>();
 }

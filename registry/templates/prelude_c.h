@@ -242,6 +242,8 @@ K_EXACT(k_sqrt, sqrt, K_512(sqrt, x, x))
 #define K_FMA(a, b, c) __builtin_ia32_vfmaddpd256(a, b, c)
 #elif defined(__FMA__) && K_WIDTH / K_BYTES == 8 && !K_F64
 #define K_FMA(a, b, c) __builtin_ia32_vfmaddps256(a, b, c)
+#elif defined(__FMA__) && K_WIDTH / K_BYTES == 4 && !K_F64
+#define K_FMA(a, b, c) __builtin_ia32_vfmaddps(a, b, c)
 #endif
 K_INLINE k_real k_fma(k_real a, k_real b, k_real c) {
 #ifdef K_FMA
@@ -589,132 +591,12 @@ K_INLINE k_mask k_get_bool(const uint8_t *at) {
     return K_TO(k_mask, K_TO(k_i32, K_TO(k_u16, *(const k_u8_at *)at)) != 0);
 }
 
-//@ K_UNARY
-#define K_UNARY(function) K_RAW(k_##function, function)
-
-//@ K_BOUNDED : k_select k_all
-/* Beyond low and high (of f32, of f64) the result is known; there libmvec would go one lane at a
- * time, 40 times as slow. */
-#if K_F64
-#define K_OF(f32, f64) f64
-#else
-#define K_OF(f32, f64) f32
-#endif
-#define K_BOUNDED(function, low, below, high, above)                                               \
-    K_RAW(k_##function##_inside, function)                                                         \
-    K_INLINE k_real k_##function(k_real x) {                                                       \
-        k_mask small = x < (low), large = x > (high);                                              \
-        k_real y = k_##function##_inside(k_select(small | large, (k_real){0}, x));                 \
-        return k_select(small, k_all(below), k_select(large, k_all(above), y));                    \
-    }
-
-//@ K_POSITIVE : k_select k_all K_INF K_NAN
-/* Likewise for what is NaN below `zero` and -inf there. */
-#define K_POSITIVE(function, zero)                                                                 \
-    K_RAW(k_##function##_inside, function)                                                         \
-    K_INLINE k_real k_##function(k_real x) {                                                       \
-        k_mask below = x < (zero), at = x == (zero);                                               \
-        k_real y = k_##function##_inside(k_select(below | at, k_all((zero) + 1), x));              \
-        return k_select(below, k_all(K_NAN), k_select(at, k_all(-K_INF), y));                      \
-    }
-
-//@ k_exp : K_INF
-K_BOUNDED(exp, K_OF(-104.0f, -746.0), 0, K_OF(88.75f, 710.0), K_INF)
-
-//@ k_exp_below
-/* exp(x) of x <= 0 in f32, without a call: 2^n exp(r) with r = x - n log(2), exp(r) by a polynomial.
- * Over all x at most 0.89 ulp off, 1.17 without k_fma; half the time of k_exp. */
-#if !K_F64
-K_INLINE k_real k_exp_below(k_real x) {
-    const k_real shift = k_all(0x1.8p23f); /* what is added to it is rounded to a whole number */
-    x = k_larger(k_all(-104), x);
-    k_real t = k_multiply_add(x, k_all(0x1.715476p0f), shift), n = t - shift;
-    k_real r = k_multiply_add(n, k_all(-0x1.62e4p-1f), x);
-    r = k_multiply_add(n, k_all(-0x1.7f7d1cp-20f), r);
-    k_real y = k_multiply_add(r, k_all(0x1.6850e4p-10f), k_all(0x1.123bccp-7f));
-    y = k_multiply_add(y, r, k_all(0x1.555b98p-5f));
-    y = k_multiply_add(y, r, k_all(0x1.55548ep-3f));
-    y = k_multiply_add(y, r, k_all(0x1.fffff8p-2f));
-    y = k_multiply_add(y, r, k_all(1));
-    y = k_multiply_add(y, r, k_all(1));
-#if defined(__AVX512F__) && K_WIDTH / K_BYTES == 16
-    return __builtin_ia32_scalefps512_mask(y, n, y, -1, 4);
-#else
-    k_i32 whole = (k_i32)t - (k_i32)shift, half = whole >> 1; /* 2^n itself may be subnormal */
-    return y * (k_f32)((half + 127) << 23) * (k_f32)((whole - half + 127) << 23);
-#endif
-}
-#endif
-
-//@ k_exp2 : K_INF
-K_BOUNDED(exp2, K_OF(-151.0f, -1076.0), 0, K_OF(128.0f, 1024.0), K_INF)
-
-//@ k_expm1 : K_INF
-K_BOUNDED(expm1, K_OF(-104.0f, -746.0), -1, K_OF(88.75f, 710.0), K_INF)
-
-//@ k_sinh : K_INF
-K_BOUNDED(sinh, K_OF(-89.5f, -711.0), -K_INF, K_OF(89.5f, 711.0), K_INF)
-
-//@ k_cosh : K_INF
-K_BOUNDED(cosh, K_OF(-89.5f, -711.0), K_INF, K_OF(89.5f, 711.0), K_INF)
-
-//@ k_erfc
-K_BOUNDED(erfc, K_OF(-10.0f, -10.0), 2, K_OF(10.1f, 27.3), 0)
-
-//@ k_log
-K_POSITIVE(log, 0)
-
-//@ k_log2
-K_POSITIVE(log2, 0)
-
-//@ k_log10
-K_POSITIVE(log10, 0)
-
-//@ k_log1p
-K_POSITIVE(log1p, -1)
-
-//@ k_sin
-K_UNARY(sin)
-
-//@ k_cos
-K_UNARY(cos)
-
-//@ k_tan
-K_UNARY(tan)
-
-//@ k_asin
-K_UNARY(asin)
-
-//@ k_acos
-K_UNARY(acos)
-
-//@ k_atan
-K_UNARY(atan)
-
-//@ k_tanh
-K_UNARY(tanh)
-
-//@ k_erf
-K_UNARY(erf)
-
-//@ k_cbrt
-K_UNARY(cbrt)
-
-//@ k_pow
-K_BINARY(pow)
-
-//@ k_atan2
-K_BINARY(atan2)
-
-//@ k_hypot
-K_BINARY(hypot)
-
 //@ k_part
-/* Less than a register, piece by piece: a call of memcpy takes as long as a short row. */
+/* Up to a register, piece by piece: a call of memcpy takes as long as a short row. */
 K_INLINE void k_part(void *to, const void *from, uint64_t bytes) {
     uint64_t done = 0;
 #pragma GCC unroll 8
-    for (uint64_t piece = K_WIDTH / 2; piece > 0; piece /= 2) {
+    for (uint64_t piece = K_WIDTH; piece > 0; piece /= 2) {
         if (!(bytes & piece)) continue;
         __builtin_memcpy((char *)to + done, (const char *)from + done, piece);
         done += piece;

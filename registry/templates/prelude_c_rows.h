@@ -1,5 +1,5 @@
 /* Walks along arrays and what reduces: the second part of the helpers. */
-#include "prelude_c.h"
+#include "prelude_c_math.h"
 
 //@ k_least
 K_INLINE int64_t k_least(int64_t a, int64_t b) {

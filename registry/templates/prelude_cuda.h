@@ -214,6 +214,16 @@ K_INLINE k_index k_divide(k_index i, k_index extent, long long reciprocal) {
 #endif
 }
 
+//@ k_begin
+// First in every kernel of a dependent launch, which may begin before the kernels ahead of it in the stream have ended:
+// here it waits for them and for what they wrote. NEXT: the kernel behind it may begin likewise where there is room.
+template <bool NEXT> K_INLINE void k_begin() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    if (NEXT) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 //@ k_pack
 // N elements that travel together, in 16-byte pieces where there are as many.
 template <typename T, int N> struct k_pack {
@@ -237,7 +247,8 @@ template <> struct k_piece<1> {
 };
 
 //@ k_load
-// Through the caches: read again by other threads.
+// Plain accesses, and so is k_store: those that ask to leave the caches first (__ldcs, __stcs) get too little of an L2
+// full of others' data. relu(x + res) of 8192x8192 f32 on an H200, after other kernels: 185 us against 193.
 template <int N, typename T> K_INLINE k_pack<T, N> k_load(const T *from) {
     typedef k_pack<T, N> pack;
     typedef typename k_piece<pack::PIECE>::type piece;
@@ -248,25 +259,13 @@ template <int N, typename T> K_INLINE k_pack<T, N> k_load(const T *from) {
     return result;
 }
 
-//@ k_load_once
-// Past the caches: read once.
-template <int N, typename T> K_INLINE k_pack<T, N> k_load_once(const T *from) {
-    typedef k_pack<T, N> pack;
-    typedef typename k_piece<pack::PIECE>::type piece;
-    pack result;
-#pragma unroll
-    for (int i = 0; i < pack::BYTES / pack::PIECE; i++)
-        reinterpret_cast<piece *>(&result)[i] = __ldcs(reinterpret_cast<const piece *>(from) + i);
-    return result;
-}
-
 //@ k_store
 template <int N, typename T> K_INLINE void k_store(T *to, const k_pack<T, N> &from) {
     typedef k_pack<T, N> pack;
     typedef typename k_piece<pack::PIECE>::type piece;
 #pragma unroll
     for (int i = 0; i < pack::BYTES / pack::PIECE; i++)
-        __stcs(reinterpret_cast<piece *>(to) + i, reinterpret_cast<const piece *>(&from)[i]);
+        reinterpret_cast<piece *>(to)[i] = reinterpret_cast<const piece *>(&from)[i];
 }
 
 //@ KF_SHARED
@@ -324,21 +323,5 @@ K_INLINE void k_cluster_arrive() {
 K_INLINE void k_cluster_wait() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-#endif
-}
-
-//@ k_cluster_store
-// To what is *at in the shared memory of the cluster's given block.
-template <typename V> K_INLINE void k_cluster_store(V *at, V value, int block) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    unsigned int to;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;"
-        : "=r"(to)
-        : "r"((unsigned int)__cvta_generic_to_shared(at)), "r"(block));
-#pragma unroll
-    for (int i = 0; i < (int)(sizeof(V) / 4); i++)
-        asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(to + 4 * i),
-                     "r"(reinterpret_cast<const unsigned int *>(&value)[i])
-                     : "memory");
 #endif
 }

@@ -30,7 +30,7 @@
 //! prefer   __TPR__ * __CLUSTER__ * __VEC__ * 96 >= cols && (__KEEP__ == 0 || __TPR__ >= 128)
 //! prefer   __EARLY__ ? __KEEP__ == 0 && __VEC__ * __ITEMS__ <= 32 : __GRID__ == 0
 //! prefer   __GRID__ == 0 || (__PEEL__ == 0 && rows >= 2 * sms * __GRID__ * __RPB__)
-//! launch   grid = min(ceildiv(rows, __RPB__), __GRID__ ? sms * __GRID__ : 2147483647) * __CLUSTER__  block = __TPR__ * __RPB__  cluster = __CLUSTER__  shared = __KEEP__ == 1 ? min(229376, ceildiv(cols + (cols % __VEC__ ? __VEC__ - 1 : 0), __VEC__ * __TPR__ * __CLUSTER__) * __TPR__ * __RPB__ * __VEC__ * bytes_x) : 0  twin = rmsnorm_any
+//! launch   grid = min(ceildiv(rows, __RPB__), __GRID__ ? sms * __GRID__ : 2147483647) * __CLUSTER__  block = __TPR__ * __RPB__  cluster = __CLUSTER__  shared = __KEEP__ == 1 ? min(229376, ceildiv(cols + (cols % __VEC__ ? __VEC__ - 1 : 0), __VEC__ * __TPR__ * __CLUSTER__) * __TPR__ * __RPB__ * __VEC__ * bytes_x) : 0  dependent = 1  twin = rmsnorm_any
 
 // TPR threads in each of CLUSTER blocks share a row; a block has RPB rows.
 
@@ -85,7 +85,8 @@ K_INLINE k_pack<T_y, N> gained(const ACC (&x)[N], ACC factor, const k_pack<T_g, 
 template <int KEEP, typename ROW, typename GAIN>
 K_INLINE void rmsnorm_row(const ROW &row, const T_x *x, const GAIN &gain, T_y *y, const ACC share, const ACC eps) {
     const k_array<X, ROW> array = {x, KF_TO_x((ACC)0)};
-    k_kept<KEEP, __ITEMS__, k_array<X, ROW>, ROW> kept(row, array);
+    k_kept<KEEP, __ITEMS__, k_array<X, ROW>, ROW> kept(array);
+    kept.begin(row, 0);
     if (ROW::BLOCKS > 1) k_cluster_wait();
     k_sum<ACC> squares = {0};
     kept.each([&](auto, auto &x, int) {
@@ -102,10 +103,11 @@ enum { AHEAD = __KEEP__ == 0 && __EARLY__ && !(__PEEL__ && __GRID__) };
 extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)
     KF_ENTRY(rmsnorm)(const T_x *__restrict__ x, const T_g *__restrict__ g, T_y *__restrict__ y,
                       const long long rows, const long long cols, const float eps) {
+    k_begin<false>();
     typedef k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int> Row;
     long long top = (long long)(blockIdx.x / __CLUSTER__) * __RPB__;
     const long long first = top + threadIdx.x / __TPR__;
-    if (__CLUSTER__ > 1) k_cluster_arrive();
+    if (__CLUSTER__ > 1) k_meet_begin();
     const k_columns<AHEAD, __ITEMS__, T_g, Row> gain(g, Row(first, rows, cols));
     const ACC share = 1 / (ACC)cols;
     for (;;) {
@@ -121,6 +123,7 @@ extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)
 extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)
     KF_ENTRY(rmsnorm_any)(const T_x *__restrict__ x, const T_g *__restrict__ g, T_y *__restrict__ y,
                       const long long rows, const long long cols, const float eps) {
+    k_begin<false>();
     typedef k_row<1, true, __TPR__, __RPB__, 1, long long> Row;
     long long top = (long long)blockIdx.x * __RPB__;
     for (; top < rows; top += (long long)gridDim.x * __RPB__) {

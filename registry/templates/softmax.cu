@@ -24,7 +24,7 @@
 //! prefer   __KEEP__ == 0 || cols * bytes_x >= 8192 * __KEEP__
 //! prefer   __CLUSTER__ == 1 || cols * bytes_x >= 32768 * __CLUSTER__
 //! prefer   __TPR__ * __CLUSTER__ * __VEC__ * 96 >= cols && (__KEEP__ == 0 || __TPR__ >= 128)
-//! launch   grid = ceildiv(rows, __RPB__) * __CLUSTER__  block = __TPR__ * __RPB__  cluster = __CLUSTER__  shared = __KEEP__ == 1 ? min(229376, ceildiv(cols + (cols % __VEC__ ? __VEC__ - 1 : 0), __VEC__ * __TPR__ * __CLUSTER__) * __TPR__ * __RPB__ * __VEC__ * bytes_x) : 0  twin = softmax_any
+//! launch   grid = ceildiv(rows, __RPB__) * __CLUSTER__  block = __TPR__ * __RPB__  cluster = __CLUSTER__  shared = __KEEP__ == 1 ? min(229376, ceildiv(cols + (cols % __VEC__ ? __VEC__ - 1 : 0), __VEC__ * __TPR__ * __CLUSTER__) * __TPR__ * __RPB__ * __VEC__ * bytes_x) : 0  dependent = 1  twin = softmax_any
 
 // TPR threads in each of CLUSTER blocks share a row; a block has RPB rows. A row that stays in registers (KEEP 0) gives
 // its largest element, then its sum. In shared memory or read again (1, 2) one pass gives both: a larger element scales
@@ -104,7 +104,8 @@ template <int N> K_INLINE k_pack<T_y, N> scale(const ACC (&x)[N], ACC factor) {
 template <int KEEP, typename ROW>
 K_INLINE void softmax_row(const ROW &row, const T_x *x, T_y *y) {
     const k_array<X, ROW> array = {x, KF_TO_x(-K_INF)};
-    k_kept<KEEP, __ITEMS__, k_array<X, ROW>, ROW> kept(row, array);
+    k_kept<KEEP, __ITEMS__, k_array<X, ROW>, ROW> kept(array);
+    kept.begin(row, 0);
     if (ROW::BLOCKS > 1) k_cluster_wait();
     if constexpr (KEEP == 0) {
         Largest largest = {-K_INF};
@@ -136,8 +137,9 @@ K_INLINE void softmax_row(const ROW &row, const T_x *x, T_y *y) {
 extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)
     KF_ENTRY(softmax)(const T_x *__restrict__ x, T_y *__restrict__ y, const long long rows,
                       const long long cols) {
+    k_begin<false>();
     const long long row = (long long)(blockIdx.x / __CLUSTER__) * __RPB__ + threadIdx.x / __TPR__;
-    if (__CLUSTER__ > 1) k_cluster_arrive();
+    if (__CLUSTER__ > 1) k_meet_begin();
     k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int> place(row, rows, cols);
     softmax_row<__KEEP__>(place, x, y);
 }
@@ -146,6 +148,7 @@ extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)
 extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)
     KF_ENTRY(softmax_any)(const T_x *__restrict__ x, T_y *__restrict__ y, const long long rows,
                       const long long cols) {
+    k_begin<false>();
     long long top = (long long)blockIdx.x * __RPB__;
     for (; top < rows; top += (long long)gridDim.x * __RPB__) {
         k_row<1, true, __TPR__, __RPB__, 1, long long> place(top + threadIdx.x / __TPR__, rows, cols);

@@ -7,7 +7,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import listing  # noqa: E402
 from listing import span  # noqa: E402,F401
 
-ROW_SHAPES = ["4096x4096", "32768x256", "65536x64", "4096x16384", "512x131072", "8192x1024", "1000x50257"]
+ROW_SHAPES = ["4096x4096", "32768x256", "65536x64", "4096x16384", "512x131072", "8192x1024", "1000x50257",
+              "4096x50304", "128x262144"]
+ELEMENTWISE_SHAPES = ["128x128", "1024x1024", "4096x4096", "4095x4097", "8192x8192", "16384x16384"]
 PRODUCTS = ["4096x4096x4096", "1024x1024x1024", "8192x8192x8192", "4096x512x4096", "128x4096x4096",
             "16384x1024x1024", "1000x1000x1000", "8x4096x4096"]  # MxNxK
 OPS = {  # expression, shapes of its inputs
@@ -15,18 +17,25 @@ OPS = {  # expression, shapes of its inputs
     "layernorm": ("layernorm(x, g, b)", lambda m, n: {"x": (m, n), "g": (n,), "b": (n,)}),
     "rmsnorm": ("rmsnorm(x, g)", lambda m, n: {"x": (m, n), "g": (n,)}),
     "matmul": ("a @ b", lambda m, n, k: {"a": (m, k), "b": (k, n)}),
-    "gelu": ("gelu(x)", lambda m, n: {"x": (m, n)}),
+    "relu_add": ("relu(x + res)", lambda m, n: {"x": (m, n), "res": (m, n)}),
     "bias_gelu": ("gelu(x + b)", lambda m, n: {"x": (m, n), "b": (n,)}),
+    "bias_gelu_add": ("gelu(x + b) + res", lambda m, n: {"x": (m, n), "b": (n,), "res": (m, n)}),
+    "gelu": ("gelu(x)", lambda m, n: {"x": (m, n)}),
+    "silu_mul": ("silu(x) * res", lambda m, n: {"x": (m, n), "res": (m, n)}),
+    "tanh_chain": ("tanh(x * res + b) * sigmoid(x) + 0.5 * res",
+                   lambda m, n: {"x": (m, n), "res": (m, n), "b": (n,)}),
 }
+ELEMENTWISE = ["relu_add", "bias_gelu", "bias_gelu_add", "gelu", "silu_mul", "tanh_chain"]
+FLOATS = ["f32", "bf16", "f16"]
 GROUPS = {  # ops, shapes, those of --check, types
-    "rows": (["softmax", "layernorm", "rmsnorm"], ROW_SHAPES, ["5x67"], ["f32", "bf16"]),
+    "elementwise": (ELEMENTWISE, ELEMENTWISE_SHAPES, ["7x13"], FLOATS),
+    "rows": (["softmax", "layernorm", "rmsnorm"], ROW_SHAPES, ["5x67"], FLOATS),
     "matmul": (["matmul"], PRODUCTS, ["9x10x11"], ["f32"]),
-    "elementwise": (["gelu", "bias_gelu"], ["4096x4096", "1024x1024"], ["7x13"], ["f32", "bf16"]),
 }
 PROGRAMS = {p.name: p for p in listing.programs()}
 SMALL = (5, 67, 3, 4)  # a program's sizes under --check
-BYTES = {"f32": 4, "bf16": 2, "i8": 1}
-RTOL = {"f32": 1e-5, "bf16": 1e-2}
+BYTES = {"f64": 8, "f32": 4, "bf16": 2, "f16": 2, "i8": 1}
+RTOL = {"f64": 1e-12, "f32": 1e-5, "bf16": 1e-2, "f16": 2e-3}
 PRODUCT_RTOL = 1e-4  # f32: thousands of roundings an element
 
 
@@ -81,9 +90,9 @@ def group_cells(group, check):
     return [op_cell(group, op, shape, dtype) for op in ops for shape in (small if check else shapes) for dtype in dtypes]
 
 
-def cells(groups, only, types, check):
+def cells(groups, only, types, shapes, check):
     everything = [cell for group in groups for cell in group_cells(group, check)]
-    return [cell for cell in everything if cell.op in only and cell.dtype in types]
+    return [cell for cell in everything if cell.op in only and cell.dtype in types and (not shapes or cell.shape in shapes)]
 
 
 def size(shape, dtype):

@@ -3,9 +3,9 @@ command -v python3 >/dev/null || skip "no python3"
 bench() { run python3 "$SOURCE/tests/bench/bench.py" --check --types f32 --effort quick --trials 2 --budget 1 "$@"; }
 bench --groups rows,matmul,elementwise --out rows.json
 expect_status 0
-for op in softmax layernorm rmsnorm matmul gelu bias_gelu; do expect_out "$op "; done
+for op in softmax layernorm rmsnorm matmul relu_add bias_gelu bias_gelu_add gelu silu_mul tanh_chain; do expect_out "$op "; done
 for group in rows matmul elementwise; do expect_out "$group: best/kfuse"; done
-[ "$(grep -c best_ratio rows.json)" = 6 ] || fail "not a row a cell in rows.json"
+[ "$(grep -c best_ratio rows.json)" = 10 ] || fail "not a row a cell in rows.json"
 
 bench --groups programs --out programs.json
 expect_status 0
@@ -27,3 +27,19 @@ expect_err "--ops has no 'gleu'"
 bench --groups matmul --point NONSENSE=1
 expect_status 1
 expect_out "FAILED matmul 9x10x11 f32"
+
+# The rivals on the CPU, as many as are there; NumPy at least.
+python3 -c 'import numpy' 2>/dev/null || exit 0
+run python3 "$SOURCE/tests/bench/cpu_rivals.py" --check --types f32 --ops 'tanh chain;softmax;sum(x, axis=0)' --threads 1 \
+  --trials 2 --out cpu.json
+expect_status 0
+[ "$(grep -c best_ratio cpu.json)" = 3 ] || fail "not a row a cell in cpu.json"
+run python3 "$SOURCE/tests/bench/cpu_rivals.py" --table cpu.json
+expect_status 0
+expect_out '| tanh chain | 7x13 | f32 | 1 thread |'
+run python3 "$SOURCE/tests/bench/cpu_rivals.py" --ops gelu
+expect_status 2
+expect_err "--ops has no 'gelu'"
+run python3 "$SOURCE/tests/bench/cpu_rivals.py" --threads 100000
+expect_status 2
+expect_err "CPUs"

@@ -3,6 +3,7 @@ kfuse's outputs are torch's in float64."""
 import ctypes
 import math
 import statistics
+import time
 
 import cells
 import rivals
@@ -74,9 +75,9 @@ class Set:
 
 
 class Torch:
-    def __init__(self, device):
+    def __init__(self, device, alone=False):
         import torch
-        self.torch, self.device = torch, device
+        self.torch, self.device, self.alone = torch, device, alone
         torch.cuda.set_device(device)
         torch.backends.cuda.matmul.allow_tf32 = False
         torch.manual_seed(0)
@@ -93,7 +94,8 @@ class Torch:
     # --- arrays
 
     def type(self, dtype):
-        return {"f32": self.torch.float32, "bf16": self.torch.bfloat16, "i8": self.torch.int8}[dtype]
+        return {"f32": self.torch.float32, "bf16": self.torch.bfloat16, "f16": self.torch.float16,
+                "i8": self.torch.int8}[dtype]
 
     def array(self, cell, name, shape, dtype):
         torch, span = self.torch, cells.span(cell.values, name)
@@ -117,9 +119,19 @@ class Torch:
 
     # --- contenders
 
-    def compile(self, function):
+    def compile(self, function, mode=None):
         self.torch._dynamo.reset()  # or it gives up after some shapes of one function
-        return self.torch.compile(function, dynamic=False, fullgraph=True)
+        return self.torch.compile(function, dynamic=False, fullgraph=True, mode=mode)
+
+    def rivals(self, cell):
+        """Name to function. What it searches, it searches when it is first called."""
+        if self.alone:
+            return {}
+        function = self.function(cell)
+        functions = {"eager": function, "compile": self.compile(function)}
+        if cell.group == "elementwise":
+            functions["autotune"] = self.compile(function, "max-autotune-no-cudagraphs")
+        return functions
 
     def contenders(self, cell, kernel, sets):
         """Name to call(i), on set i. Torch makes its outputs: the last of each set are kept, so that these rotate too."""
@@ -135,8 +147,7 @@ class Torch:
                 kept[i] = function(**sets[i].inputs)
             return call
 
-        function = self.function(cell)
-        return {"kfuse": kfuse, "eager": on_sets(function), "compile": on_sets(self.compile(function))}
+        return {"kfuse": kfuse, **{name: on_sets(function) for name, function in self.rivals(cell).items()}}
 
     def error(self, cell, kfuse, first):
         """Of kfuse's call on the first set. What it updates in place is computed before."""
@@ -178,10 +189,12 @@ class Torch:
         return (self.capture(call, sets, sets * rounds) if rounds > 1 else graph), sets * rounds
 
     def warm(self, call, sets):
-        """What compiles, loads or allocates at first does so before the capture."""
+        """What compiles, loads or allocates at first does so before the capture. Returns how long it took."""
+        begin = time.monotonic()
         for i in range(3):
             call(i % sets)
         self.torch.cuda.synchronize()
+        return time.monotonic() - begin
 
     def times(self, contenders, sets):
         graphs = {name: self.graph(call, sets) for name, call in contenders.items()}
@@ -197,8 +210,8 @@ class Torch:
         sets = self.sets(cell, kernel)
         contenders = self.contenders(cell, kernel, sets)
         error = self.error(cell, contenders["kfuse"], sets[0])
-        for call in contenders.values():
-            self.warm(call, len(sets))
-        return {"us": {name: 1e6 * time for name, time in self.times(contenders, len(sets)).items()}, "error": error,
+        seconds = {name: self.warm(call, len(sets)) for name, call in contenders.items()}
+        times = self.times(contenders, len(sets))
+        return {"us": {name: 1e6 * time for name, time in times.items()}, "error": error, "seconds": seconds,
                 "kernels": {name: self.kernels(call) for name, call in contenders.items()},
-                "eager_bytes": traffic(self.torch, lambda: contenders["eager"](0))}
+                "eager_bytes": traffic(self.torch, lambda: contenders["eager"](0)) if "eager" in contenders else None}

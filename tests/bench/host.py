@@ -11,7 +11,7 @@ import cells
 
 class Host:
     device = "cpu"
-    codes = {"f32": ctypes.c_float, "bf16": ctypes.c_uint16, "i8": ctypes.c_int8}
+    codes = {"f32": ctypes.c_float, "bf16": ctypes.c_uint16, "f16": ctypes.c_uint16, "i8": ctypes.c_int8}
 
     def describe(self):
         return "a check on the cpu device: eager is the oracle, and ratios say nothing"
@@ -23,15 +23,22 @@ class Host:
         low, high = cells.span(cell.values, name) or (-2, 2)
         return random.randint(-128, 127) if dtype == "i8" else random.uniform(low, high)
 
+    def code(self, value, dtype):
+        if dtype == "f16":
+            return struct.unpack("<H", struct.pack("<e", value))[0]
+        return struct.unpack("<HH", struct.pack("<f", value))[1] if dtype == "bf16" else value
+
     def array(self, cell, name, shape, dtype):
         array = self.empty(shape, dtype)
         for i in range(len(array)):
             hidden = cell.values.get(name) == "causal" and i % shape[-1] > i // shape[-1] % shape[-2]
             value = -math.inf if hidden else self.number(cell, name, dtype)
-            array[i] = value if dtype != "bf16" else struct.unpack("<HH", struct.pack("<f", value))[1]
+            array[i] = self.code(value, dtype)
         return array
 
     def values(self, array, dtype):
+        if dtype == "f16":
+            return [struct.unpack("<e", struct.pack("<H", e))[0] for e in array]
         return [struct.unpack("<f", struct.pack("<HH", 0, e))[0] for e in array] if dtype == "bf16" else list(array)
 
     def error(self, cell, out, right, dtype):

@@ -10,8 +10,12 @@ def ops(torch):
         "layernorm": lambda x, g, b: f.layer_norm(x, x.shape[-1:], g, b, 1e-5),
         "rmsnorm": lambda x, g: f.rms_norm(x, x.shape[-1:], g, 1e-5),
         "matmul": lambda a, b: a @ b,
-        "gelu": lambda x: f.gelu(x),
+        "relu_add": lambda x, res: f.relu(x + res),
         "bias_gelu": lambda x, b: f.gelu(x + b),
+        "bias_gelu_add": lambda x, b, res: f.gelu(x + b) + res,
+        "gelu": lambda x: f.gelu(x),
+        "silu_mul": lambda x, res: f.silu(x) * res,
+        "tanh_chain": lambda x, res, b: torch.tanh(x * res + b) * torch.sigmoid(x) + 0.5 * res,
     }
 
 

@@ -25,6 +25,17 @@ expect_out 'fmaf('
 run "$KFUSE" dump --ir 'x - y' --shape 4 --math fast
 expect_out 'fast: nothing in this program to change'
 
+# Near forms are CUDA's, of 16-bit results, and not strict.
+for math in default fast; do
+    run "$KFUSE" dump --cuda 'silu(x)' --shape 64 --dtype bf16 --math $math
+    expect_out ' = k_near_exp('
+done
+for words in '--cuda --dtype bf16 --math strict' '--cuda' '--c --dtype bf16'; do
+    run "$KFUSE" dump 'silu(x)' --shape 64 $words
+    expect_status 0
+    case $out in *' = k_near_'*) fail "a near form: $words" ;; esac
+done
+
 run "$KFUSE" dump --cuda 'relu(x+res)' --shape 64x64 --point VEC=2,BLOCK=128
 expect_status 0
 expect_out '#define __VEC__ 2'

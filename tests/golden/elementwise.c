@@ -13,7 +13,7 @@ K_INLINE void k_vector(const float *restrict in_x, const float *restrict in_b,
 #endif
 
 #if __INDEX__ == 1
-/* `count` elements along the last axis; the last of them through buffers. */
+/* `count` elements along the last axis; the first `lead` and the last of them through buffers. */
 static void KF_ENTRY(k_run)(const float *restrict in_x, const float *restrict in_b,
         const float *restrict in_s, float *restrict out_out, int64_t count) {
     float in_x_v[K_LANES] = {0};
@@ -21,18 +21,21 @@ static void KF_ENTRY(k_run)(const float *restrict in_x, const float *restrict in
     float in_s_v[K_LANES] = {0};
     k_spread(in_s_v, in_s, sizeof *in_s);
     float out_out_v[K_LANES];
-    const int stream = __STREAM__ && k_aligned(out_out);
-    int64_t i = 0;
-    for (; i + __UNROLL__ * K_LANES <= count; i += __UNROLL__ * K_LANES)
+    const int64_t lead = __STREAM__ ? k_least(k_before(out_out), count) : 0;
+    const int stream = __STREAM__ && k_fits(out_out + lead);
+    for (int64_t i = 0, end = lead;; end = count) {
+        for (int n; i < end; i += n) {
+            n = k_least(end - i, K_LANES);
+            k_part(in_x_v, in_x + i, n * sizeof *in_x_v);
+            k_part(in_b_v, in_b + i, n * sizeof *in_b_v);
+            k_vector(in_x_v, in_b_v, in_s_v, out_out_v, 0);
+            k_part(out_out + i, out_out_v, n * sizeof *out_out_v);
+        }
+        if (end == count) break;
+        for (; i + __UNROLL__ * K_LANES <= count; i += __UNROLL__ * K_LANES)
 #pragma GCC unroll 16
-        for (int64_t u = i; u < i + __UNROLL__ * K_LANES; u += K_LANES)
-            k_vector(in_x + u, in_b + u, in_s_v, out_out + u, stream);
-    for (; i < count; i += K_LANES) {
-        const int n = count - i < K_LANES ? (int)(count - i) : K_LANES;
-        __builtin_memcpy(in_x_v, in_x + i, n * sizeof *in_x_v);
-        __builtin_memcpy(in_b_v, in_b + i, n * sizeof *in_b_v);
-        k_vector(in_x_v, in_b_v, in_s_v, out_out_v, 0);
-        __builtin_memcpy(out_out + i, out_out_v, n * sizeof *out_out_v);
+            for (int64_t u = i; u < i + __UNROLL__ * K_LANES; u += K_LANES)
+                k_vector(in_x + u, in_b + u, in_s_v, out_out + u, stream);
     }
 }
 #endif
@@ -45,11 +48,13 @@ static void KF_ENTRY(k_span)(const float *restrict in_x, const float *restrict i
     float in_b_v[K_LANES] = {0};
     float in_s_v[K_LANES] = {0};
     float out_out_v[K_LANES];
-    const int stream = __STREAM__ && k_aligned(out_out);
+    const int64_t lead = __STREAM__ ? k_least(k_before(out_out + begin), end - begin) : 0;
+    const int stream = __STREAM__ && k_fits(out_out + begin + lead);
     int64_t i1 = begin % kf_cols, row = begin / kf_cols;
     int64_t i0 = row;
-    for (int64_t i = begin; i < end; i += K_LANES) {
-        const int n = end - i < K_LANES ? (int)(end - i) : K_LANES;
+    int64_t i = begin;
+    for (int n = lead; i < end; i += n, n = 0) {
+        if (n == 0) n = k_least(end - i, K_LANES);
         for (int l = 0; l < n; l++) {
             in_b_v[l] = in_b[i1];
             in_s_v[l] = in_s[i0 * kf_in_s_s0];
@@ -61,9 +66,9 @@ static void KF_ENTRY(k_span)(const float *restrict in_x, const float *restrict i
             k_vector(in_x + i, in_b_v, in_s_v, out_out + i, stream);
             continue;
         }
-        __builtin_memcpy(in_x_v, in_x + i, n * sizeof *in_x_v);
+        k_part(in_x_v, in_x + i, n * sizeof *in_x_v);
         k_vector(in_x_v, in_b_v, in_s_v, out_out_v, 0);
-        __builtin_memcpy(out_out + i, out_out_v, n * sizeof *out_out_v);
+        k_part(out_out + i, out_out_v, n * sizeof *out_out_v);
     }
 }
 #endif

@@ -39,7 +39,7 @@ K_INLINE void KF_ENTRY(k_all)(const float *__restrict__ in_x, const float *__res
                 const k_index row = top + u * blockDim.y;
                 if (row >= kf_rows) continue;
                 const k_index i0 = row;
-                in_x_v[u] = k_load_once<__VEC__>(in_x + row * kf_cols + column);
+                in_x_v[u] = k_load<__VEC__>(in_x + row * kf_cols + column);
                 in_s_v[u] = in_s[i0 * kf_in_s_s0];
             }
 #pragma unroll
@@ -71,7 +71,7 @@ K_INLINE void KF_ENTRY(k_all)(const float *__restrict__ in_x, const float *__res
         for (int u = 0; u < __UNROLL__; u++) {
             const k_index i = (first + u * __BLOCK__) * __VEC__;
             if (first + u * __BLOCK__ >= vectors) continue;
-            in_x_v[u] = k_load_once<__VEC__>(in_x + i);
+            in_x_v[u] = k_load<__VEC__>(in_x + i);
             k_index row = k_divide(i, kf_cols, kf_cols_div), i1 = i - row * kf_cols;
             k_index i0 = row;
             if (__VEC__ == 1 || i1 + __VEC__ <= kf_cols) {
@@ -113,6 +113,7 @@ extern "C" __global__ void __launch_bounds__(__BLOCK__)
 KF_ENTRY(kf_add_relu_mul)(const float *__restrict__ in_x, const float *__restrict__ in_b,
         const float *__restrict__ in_s, float *__restrict__ out_out, const long long kf_rows,
         const long long kf_cols, const long long kf_cols_div, const long long kf_in_s_s0) {
+    k_begin<__NEXT__>();
     KF_ENTRY(k_all)(in_x, in_b, in_s, out_out, kf_rows, kf_cols, kf_cols_div, kf_in_s_s0);
 }
 
@@ -121,6 +122,7 @@ extern "C" __global__ void KF_ENTRY(kf_add_relu_mul_scalar)(const float *__restr
         const float *__restrict__ in_b, const float *__restrict__ in_s,
         float *__restrict__ out_out, const long long kf_rows, const long long kf_cols,
         const long long kf_cols_div, const long long kf_in_s_s0) {
+    k_begin<false>();
     const k_index n = kf_rows * kf_cols, block = (k_index)blockIdx.y * gridDim.x + blockIdx.x;
     const k_index threads = blockDim.x * blockDim.y;
     k_index i = block * threads + threadIdx.y * blockDim.x + threadIdx.x;

@@ -9,7 +9,7 @@ template <typename ROW> struct k_source {
     template <int THREADS> struct slots {
         k_pack<unsigned short, ROW::VEC> in_x[THREADS];
     };
-    const unsigned short *const in_x;
+    const unsigned short *in_x;
 
     template <bool ONCE, typename I>
     __device__ __forceinline__ raw load(const ROW &row, I v) const {
@@ -21,15 +21,23 @@ template <typename ROW> struct k_source {
     __device__ __forceinline__ void copy(slots<N> &to, const ROW &row, int v) const {
         row.copy(&to.in_x[threadIdx.x], in_x, v, (unsigned short)0);
     }
+    template <bool SURE, int N>
+    __device__ __forceinline__ void copy_all(slots<N> &to, const ROW &row, int v) const {
+        row.template copy_all<SURE>(&to.in_x[threadIdx.x], in_x, v, (unsigned short)0);
+    }
+    template <int N>
+    __device__ __forceinline__ void mend(slots<N> &slot, raw &pack, const ROW &row, int v) const {
+        if (row.mend(pack.in_x, v, (unsigned short)0)) slot.in_x[threadIdx.x] = pack.in_x;
+    }
     template <int N> static __device__ __forceinline__ raw fetch(const slots<N> &from) {
         raw pack;
         pack.in_x = from.in_x[threadIdx.x];
         return pack;
     }
     static __device__ __forceinline__ void see(seen &x, const raw &pack) {
+        k_see_bf16(x.t2, pack.in_x);
 #pragma unroll
         for (int j = 0; j < ROW::VEC; j++) {
-            x.t2[j] = k_from_bf16(pack.in_x.at[j]);
         }
     }
 };
@@ -69,25 +77,35 @@ K_INLINE k_online0 k_join(const k_online0 &a, const k_online0 &b) {
 }
 
 // Arrays that are one row, read ahead if EARLY.
-template <bool EARLY, int ITEMS, typename ROW> struct k_ahead {
+template <int EARLY, int ITEMS, typename ROW> struct k_ahead {
     const k_columns<EARLY, ITEMS, unsigned short, ROW> in_g;
     const k_columns<EARLY, ITEMS, unsigned short, ROW> in_b;
 };
 #endif
 
-#if __ONLINE__ && __KEEP__ != 0
-// Row `at`, if there is one: all threads of the block are here.
-template <int KEEP, typename ROW, typename AHEAD>
-K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, const AHEAD &ahead,
+// What is read of row `at`, if there is one.
+template <typename ROW>
+K_INLINE k_source<ROW> KF_ENTRY(k_find_source)(const k_index at,
         const unsigned short *__restrict__ in_x, const unsigned short *__restrict__ in_g,
         const unsigned short *__restrict__ in_b, unsigned short *__restrict__ out_out,
         const k_index kf_rows, const k_index kf_cols, const long long kf_cols_div,
         const float s_eps) {
     const k_index place = at < kf_rows ? at : kf_rows - 1;
-    const k_source<ROW> source = {in_x};
-    k_kept<KEEP, __ITEMS__, k_source<ROW>, ROW> kept(row, source);
+    return {in_x};
+}
+
+#if __ONLINE__ && __KEEP__ != 0
+// Row `at`, if there is one: all threads of the block are here.
+template <typename ROW, typename KEPT, typename AHEAD>
+K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, KEPT &kept, const AHEAD &ahead,
+        const unsigned short *__restrict__ in_x, const unsigned short *__restrict__ in_g,
+        const unsigned short *__restrict__ in_b, unsigned short *__restrict__ out_out,
+        const k_index kf_rows, const k_index kf_cols, const long long kf_cols_div,
+        const float s_eps) {
+    const k_index place = at < kf_rows ? at : kf_rows - 1;
+    kept.begin(row, 2);
     const float share = 1 / (float)kf_cols;
-    if (ROW::BLOCKS > 1) k_cluster_wait();
+    if (ROW::BLOCKS > 1 && !ROW::FLOWS) k_cluster_wait();
 
     // pass 0
     k_online0 online0 = {0, {0, 0, 0, 0}};
@@ -105,19 +123,23 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, const AHEAD 
     const float t5 = online0.t5 * share;
     const float t7 = k_variance(online0.v7);
     const float t9 = t7 + s_eps;
-    const float t10 = sqrtf(t9);
-    const float t12 = 1.0f / t10;
+    const float t10 = k_near_sqrt(t9);
+    const float t12 = k_near_div(1.0f, t10);
 
     // pass 1
     kept.each([&](auto v, auto &x, int i) {
         const auto in_g_v = ahead.in_g.get(row, v, i);
+        float in_g_x[ROW::VEC];
+        k_see_bf16(in_g_x, in_g_v);
         const auto in_b_v = ahead.in_b.get(row, v, i);
+        float in_b_x[ROW::VEC];
+        k_see_bf16(in_b_x, in_b_v);
         k_pack<unsigned short, ROW::VEC> out_out_v;
 #pragma unroll
         for (int j = 0; j < ROW::VEC; j++) {
             const float t2 = x.t2[j];
-            const float t3 = k_from_bf16(in_g_v.at[j]);
-            const float t4 = k_from_bf16(in_b_v.at[j]);
+            const float t3 = in_g_x[j];
+            const float t4 = in_b_x[j];
             const float t6 = t2 - t5;
             const float t13 = t6 * t12;
             const float t14 = t13 * t3;
@@ -130,17 +152,16 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, const AHEAD 
 
 #else
 // Row `at`, if there is one: all threads of the block are here.
-template <int KEEP, typename ROW, typename AHEAD>
-K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, const AHEAD &ahead,
+template <typename ROW, typename KEPT, typename AHEAD>
+K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, KEPT &kept, const AHEAD &ahead,
         const unsigned short *__restrict__ in_x, const unsigned short *__restrict__ in_g,
         const unsigned short *__restrict__ in_b, unsigned short *__restrict__ out_out,
         const k_index kf_rows, const k_index kf_cols, const long long kf_cols_div,
         const float s_eps) {
     const k_index place = at < kf_rows ? at : kf_rows - 1;
-    const k_source<ROW> source = {in_x};
-    k_kept<KEEP, __ITEMS__, k_source<ROW>, ROW> kept(row, source);
+    kept.begin(row, 3);
     const float share = 1 / (float)kf_cols;
-    if (ROW::BLOCKS > 1) k_cluster_wait();
+    if (ROW::BLOCKS > 1 && !ROW::FLOWS) k_cluster_wait();
 
     // pass 0
     k_pass0 pass0 = {0};
@@ -169,19 +190,23 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, const AHEAD 
     pass1 = row.reduce(pass1);
     const float t7 = k_variance(pass1.d7, pass1.q7, share);
     const float t9 = t7 + s_eps;
-    const float t10 = sqrtf(t9);
-    const float t12 = 1.0f / t10;
+    const float t10 = k_near_sqrt(t9);
+    const float t12 = k_near_div(1.0f, t10);
 
     // pass 2
     kept.each([&](auto v, auto &x, int i) {
         const auto in_g_v = ahead.in_g.get(row, v, i);
+        float in_g_x[ROW::VEC];
+        k_see_bf16(in_g_x, in_g_v);
         const auto in_b_v = ahead.in_b.get(row, v, i);
+        float in_b_x[ROW::VEC];
+        k_see_bf16(in_b_x, in_b_v);
         k_pack<unsigned short, ROW::VEC> out_out_v;
 #pragma unroll
         for (int j = 0; j < ROW::VEC; j++) {
             const float t2 = x.t2[j];
-            const float t3 = k_from_bf16(in_g_v.at[j]);
-            const float t4 = k_from_bf16(in_b_v.at[j]);
+            const float t3 = in_g_x[j];
+            const float t4 = in_b_x[j];
             const float t6 = t2 - t5;
             const float t13 = t6 * t12;
             const float t14 = t13 * t3;
@@ -195,24 +220,47 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, const AHEAD 
 #endif
 
 extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__,
-        __KEEP__ == 0 && __EARLY__ == 0 && __VEC__ * __ITEMS__ * 1 > 16 && __VEC__ * __ITEMS__ * 1 <= 32 && __TPR__ * __RPB__ >= 256 ? 1024 / (__TPR__ * __RPB__) : 1)
+        __KEEP__ == 3 ? __GRID__ : __KEEP__ == 0 && __EARLY__ == 0 && __VEC__ * __ITEMS__ * 1 > 16 && __VEC__ * __ITEMS__ * 1 <= 32 && __TPR__ * __RPB__ >= 256 ? 1024 / (__TPR__ * __RPB__) : 1)
 KF_ENTRY(kf_layernorm)(const unsigned short *__restrict__ in_x,
         const unsigned short *__restrict__ in_g, const unsigned short *__restrict__ in_b,
         unsigned short *__restrict__ out_out, const long long kf_rows, const long long kf_cols,
         const long long kf_cols_div, const float s_eps) {
-    typedef k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int> Row;
+    k_begin<false>();
+    typedef k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int, __KEEP__ == 3> Row;
     k_index top = (k_index)(blockIdx.x / __CLUSTER__) * __RPB__;
-    if (__CLUSTER__ > 1) k_cluster_arrive();
+    const k_index apart = (k_index)(gridDim.x / __CLUSTER__) * __RPB__;
+    if (__CLUSTER__ > 1) k_meet_begin();
+#if __KEEP__ == 3
+    const auto find = [&](k_index at) {
+        return KF_ENTRY(k_find_source)<Row>(at, in_x, in_g, in_b, out_out, kf_rows, kf_cols,
+        kf_cols_div, s_eps);
+    };
+    enum { RING = (__EARLY__ ? (229376 / __GRID__ - 4096) / 416 * 160 : (229376 / __GRID__ - 4096)) };
+    k_ring<__ITEMS__, k_source<Row>, Row, k_index, decltype(find), RING> kept(
+        find, top + threadIdx.x / __TPR__, apart, kf_rows, kf_cols);
+    const int columns = __EARLY__ ? (kf_cols + (kf_cols % __VEC__ ? __VEC__ - 1 : 0) + Row::STRIDE * __VEC__ * __ITEMS__ - 1) / (Row::STRIDE * __VEC__ * __ITEMS__) * __ITEMS__ : 0;
+    const int room = columns * Row::THREADS * __VEC__;
+    KF_SHARED(unsigned char, shared);
+    const k_ahead<__EARLY__ ? 2 : 0, __ITEMS__, Row> ahead = {{in_g, Row(top + threadIdx.x / __TPR__, kf_rows, kf_cols), shared + RING + 0 * room, columns},
+        {in_b, Row(top + threadIdx.x / __TPR__, kf_rows, kf_cols), shared + RING + 2 * room, columns}};
+    if (__CLUSTER__ > 1) k_cluster_wait();
+#else
     const k_ahead<__KEEP__ == 0 && __EARLY__ && !(__PEEL__ && __GRID__), __ITEMS__, Row> ahead = {{in_g, Row(top + threadIdx.x / __TPR__, kf_rows, kf_cols)},
         {in_b, Row(top + threadIdx.x / __TPR__, kf_rows, kf_cols)}};
-    for (;;) {
+#endif
+    for (int met = 0;;) {
         const k_index at = top + threadIdx.x / __TPR__;
-        const Row row(at, kf_rows, kf_cols);
-        KF_ENTRY(k_one_row)<__KEEP__>(row, at, ahead, in_x, in_g, in_b, out_out, kf_rows,
-        kf_cols, kf_cols_div, s_eps);
-        top += (k_index)gridDim.x * __RPB__;
+        const Row row(at, kf_rows, kf_cols, met);
+#if __KEEP__ != 3
+        k_kept<__KEEP__, __ITEMS__, k_source<Row>, Row> kept(KF_ENTRY(k_find_source)<Row>(at, in_x,
+        in_g, in_b, out_out, kf_rows, kf_cols, kf_cols_div, s_eps));
+#endif
+        KF_ENTRY(k_one_row)(row, at, kept, ahead, in_x, in_g, in_b, out_out, kf_rows, kf_cols,
+        kf_cols_div, s_eps);
+        top += apart;
+        met = row.met;
         if (__GRID__ == 0 || top >= kf_rows) break;
-        if (__TPR__ > 32) __syncthreads();
+        if (__KEEP__ != 3 && __TPR__ > 32) __syncthreads();
     }
 }
 
@@ -223,14 +271,17 @@ KF_ENTRY(kf_layernorm_any)(const unsigned short *__restrict__ in_x,
         const unsigned short *__restrict__ in_g, const unsigned short *__restrict__ in_b,
         unsigned short *__restrict__ out_out, const long long kf_rows, const long long kf_cols,
         const long long kf_cols_div, const float s_eps) {
+    k_begin<false>();
     enum { TPR = __TPR__ < 32 ? 32 : __TPR__, RPB = __TPR__ * __RPB__ / TPR };
     typedef k_row<1, true, TPR, RPB, 1, long long> Row;
     k_index top = (k_index)blockIdx.x * RPB;
     for (; top < kf_rows; top += (k_index)gridDim.x * RPB) {
         const k_index at = top + threadIdx.x / TPR;
         const Row row(at, kf_rows, kf_cols);
-        const k_ahead<false, 1, Row> ahead = {{in_g, row}, {in_b, row}};
-        KF_ENTRY(k_one_row)<2>(row, at, ahead, in_x, in_g, in_b, out_out, kf_rows, kf_cols,
+        const k_ahead<0, 1, Row> ahead = {{in_g, row}, {in_b, row}};
+        k_kept<2, __ITEMS__, k_source<Row>, Row> kept(KF_ENTRY(k_find_source)<Row>(at, in_x,
+        in_g, in_b, out_out, kf_rows, kf_cols, kf_cols_div, s_eps));
+        KF_ENTRY(k_one_row)(row, at, kept, ahead, in_x, in_g, in_b, out_out, kf_rows, kf_cols,
         kf_cols_div, s_eps);
         __syncthreads();
     }

@@ -9,8 +9,8 @@ template <typename ROW> struct k_source {
     template <int THREADS> struct slots {
         k_pack<float, ROW::VEC> in_x[THREADS];
     };
-    const float *const in_x;
-    const k_index in_x_step;
+    const float *in_x;
+    k_index in_x_step;
 
     template <bool ONCE, typename I>
     __device__ __forceinline__ raw load(const ROW &row, I v) const {
@@ -21,6 +21,13 @@ template <typename ROW> struct k_source {
     template <int N>
     __device__ __forceinline__ void copy(slots<N> &to, const ROW &row, int v) const {
         to.in_x[threadIdx.x] = row.load_each(in_x, in_x_step, v, (float)0);
+    }
+    template <bool SURE, int N>
+    __device__ __forceinline__ void copy_all(slots<N> &to, const ROW &row, int v) const {
+        to.in_x[threadIdx.x] = row.load_each(in_x, in_x_step, v, (float)0);
+    }
+    template <int N>
+    __device__ __forceinline__ void mend(slots<N> &slot, raw &pack, const ROW &row, int v) const {
     }
     template <int N> static __device__ __forceinline__ raw fetch(const slots<N> &from) {
         raw pack;
@@ -46,18 +53,29 @@ K_INLINE k_pass0 k_join(const k_pass0 &a, const k_pass0 &b) {
 }
 #endif
 
-// Row `at`, if there is one: all threads of the block are here.
-template <int KEEP, typename ROW>
-K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at,
+// What is read of row `at`, if there is one.
+template <typename ROW>
+K_INLINE k_source<ROW> KF_ENTRY(k_find_source)(const k_index at,
         const float *__restrict__ in_x, signed char *__restrict__ out_q,
         float *__restrict__ out_s, const k_index kf_rows, const k_index kf_cols,
         const long long kf_cols_div, const k_index kf_in_x_s0, const k_index kf_in_x_s1,
         const k_index kf_out_s_s0) {
     const k_index place = at < kf_rows ? at : kf_rows - 1;
     const k_index i0 = place;
-    const k_source<ROW> source = {in_x + (i0 * kf_in_x_s0), kf_in_x_s1};
-    k_kept<KEEP, __ITEMS__, k_source<ROW>, ROW> kept(row, source);
-    if (ROW::BLOCKS > 1) k_cluster_wait();
+    return {in_x + (i0 * kf_in_x_s0), kf_in_x_s1};
+}
+
+// Row `at`, if there is one: all threads of the block are here.
+template <typename ROW, typename KEPT>
+K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, KEPT &kept,
+        const float *__restrict__ in_x, signed char *__restrict__ out_q,
+        float *__restrict__ out_s, const k_index kf_rows, const k_index kf_cols,
+        const long long kf_cols_div, const k_index kf_in_x_s0, const k_index kf_in_x_s1,
+        const k_index kf_out_s_s0) {
+    const k_index place = at < kf_rows ? at : kf_rows - 1;
+    const k_index i0 = place;
+    kept.begin(row, 2);
+    if (ROW::BLOCKS > 1 && !ROW::FLOWS) k_cluster_wait();
 
     // pass 0
     k_pass0 pass0 = {-K_INF};
@@ -98,18 +116,41 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at,
     }
 }
 
-extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)
+extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__, __KEEP__ == 3 ? __GRID__ : 1)
 KF_ENTRY(kf_abs_max_div_div_i8)(const float *__restrict__ in_x, signed char *__restrict__ out_q,
         float *__restrict__ out_s, const long long kf_rows, const long long kf_cols,
         const long long kf_cols_div, const long long kf_in_x_s0, const long long kf_in_x_s1,
         const long long kf_out_s_s0) {
-    typedef k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int> Row;
+    k_begin<false>();
+    typedef k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int, __KEEP__ == 3> Row;
     k_index top = (k_index)(blockIdx.x / __CLUSTER__) * __RPB__;
-    if (__CLUSTER__ > 1) k_cluster_arrive();
-    const k_index at = top + threadIdx.x / __TPR__;
-    const Row row(at, kf_rows, kf_cols);
-    KF_ENTRY(k_one_row)<__KEEP__>(row, at, in_x, out_q, out_s, kf_rows, kf_cols, kf_cols_div,
+    const k_index apart = (k_index)(gridDim.x / __CLUSTER__) * __RPB__;
+    if (__CLUSTER__ > 1) k_meet_begin();
+#if __KEEP__ == 3
+    const auto find = [&](k_index at) {
+        return KF_ENTRY(k_find_source)<Row>(at, in_x, out_q, out_s, kf_rows, kf_cols,
+        kf_cols_div, kf_in_x_s0, kf_in_x_s1, kf_out_s_s0);
+    };
+    enum { RING = (229376 / __GRID__ - 4096) };
+    k_ring<__ITEMS__, k_source<Row>, Row, k_index, decltype(find), RING> kept(
+        find, top + threadIdx.x / __TPR__, apart, kf_rows, kf_cols);
+    if (__CLUSTER__ > 1) k_cluster_wait();
+#else
+#endif
+    for (int met = 0;;) {
+        const k_index at = top + threadIdx.x / __TPR__;
+        const Row row(at, kf_rows, kf_cols, met);
+#if __KEEP__ != 3
+        k_kept<__KEEP__, __ITEMS__, k_source<Row>, Row> kept(KF_ENTRY(k_find_source)<Row>(at, in_x,
+        out_q, out_s, kf_rows, kf_cols, kf_cols_div, kf_in_x_s0, kf_in_x_s1, kf_out_s_s0));
+#endif
+        KF_ENTRY(k_one_row)(row, at, kept, in_x, out_q, out_s, kf_rows, kf_cols, kf_cols_div,
         kf_in_x_s0, kf_in_x_s1, kf_out_s_s0);
+        top += apart;
+        met = row.met;
+        if (__GRID__ == 0 || top >= kf_rows) break;
+        if (__KEEP__ != 3 && __TPR__ > 32) __syncthreads();
+    }
 }
 
 // The same for any row, and arrays aligned to no more than an element; long rows are not
@@ -119,13 +160,16 @@ KF_ENTRY(kf_abs_max_div_div_i8_any)(const float *__restrict__ in_x,
         signed char *__restrict__ out_q, float *__restrict__ out_s, const long long kf_rows,
         const long long kf_cols, const long long kf_cols_div, const long long kf_in_x_s0,
         const long long kf_in_x_s1, const long long kf_out_s_s0) {
+    k_begin<false>();
     enum { TPR = __TPR__ < 32 ? 32 : __TPR__, RPB = __TPR__ * __RPB__ / TPR };
     typedef k_row<1, true, TPR, RPB, 1, long long> Row;
     k_index top = (k_index)blockIdx.x * RPB;
     for (; top < kf_rows; top += (k_index)gridDim.x * RPB) {
         const k_index at = top + threadIdx.x / TPR;
         const Row row(at, kf_rows, kf_cols);
-        KF_ENTRY(k_one_row)<2>(row, at, in_x, out_q, out_s, kf_rows, kf_cols, kf_cols_div,
+        k_kept<2, __ITEMS__, k_source<Row>, Row> kept(KF_ENTRY(k_find_source)<Row>(at, in_x,
+        out_q, out_s, kf_rows, kf_cols, kf_cols_div, kf_in_x_s0, kf_in_x_s1, kf_out_s_s0));
+        KF_ENTRY(k_one_row)(row, at, kept, in_x, out_q, out_s, kf_rows, kf_cols, kf_cols_div,
         kf_in_x_s0, kf_in_x_s1, kf_out_s_s0);
         __syncthreads();
     }

@@ -9,7 +9,7 @@ template <typename ROW> struct k_source {
     template <int THREADS> struct slots {
         k_pack<float, ROW::VEC> in_x[THREADS];
     };
-    const float *const in_x;
+    const float *in_x;
 
     template <bool ONCE, typename I>
     __device__ __forceinline__ raw load(const ROW &row, I v) const {
@@ -20,6 +20,14 @@ template <typename ROW> struct k_source {
     template <int N>
     __device__ __forceinline__ void copy(slots<N> &to, const ROW &row, int v) const {
         row.copy(&to.in_x[threadIdx.x], in_x, v, (float)-K_INF);
+    }
+    template <bool SURE, int N>
+    __device__ __forceinline__ void copy_all(slots<N> &to, const ROW &row, int v) const {
+        row.template copy_all<SURE>(&to.in_x[threadIdx.x], in_x, v, (float)-K_INF);
+    }
+    template <int N>
+    __device__ __forceinline__ void mend(slots<N> &slot, raw &pack, const ROW &row, int v) const {
+        if (row.mend(pack.in_x, v, (float)-K_INF)) slot.in_x[threadIdx.x] = pack.in_x;
     }
     template <int N> static __device__ __forceinline__ raw fetch(const slots<N> &from) {
         raw pack;
@@ -65,18 +73,33 @@ K_INLINE k_online0 k_join(const k_online0 &a, const k_online0 &b) {
     c.t5 = k_rescale(a.t5, a.t2, c.t2) + k_rescale(b.t5, b.t2, c.t2);
     return c;
 }
+template <int LANES> K_INLINE void k_level(k_online0 &a) {
+    float b2 = a.t2;
+#pragma unroll
+    for (int step = LANES / 2; step > 0; step /= 2) b2 = k_max(b2, k_shuffle(b2, step));
+    a.t5 = k_rescale(a.t5, a.t2, b2);
+    a.t2 = b2;
+}
 #endif
 
-#if __ONLINE__ && __KEEP__ != 0
-// Row `at`, if there is one: all threads of the block are here.
-template <int KEEP, typename ROW>
-K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at,
+// What is read of row `at`, if there is one.
+template <typename ROW>
+K_INLINE k_source<ROW> KF_ENTRY(k_find_source)(const k_index at,
         const float *__restrict__ in_x, float *__restrict__ out_out, const k_index kf_rows,
         const k_index kf_cols, const long long kf_cols_div) {
     const k_index place = at < kf_rows ? at : kf_rows - 1;
-    const k_source<ROW> source = {in_x};
-    k_kept<KEEP, __ITEMS__, k_source<ROW>, ROW> kept(row, source);
-    if (ROW::BLOCKS > 1) k_cluster_wait();
+    return {in_x};
+}
+
+#if __ONLINE__ && __KEEP__ != 0
+// Row `at`, if there is one: all threads of the block are here.
+template <typename ROW, typename KEPT>
+K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, KEPT &kept,
+        const float *__restrict__ in_x, float *__restrict__ out_out, const k_index kf_rows,
+        const k_index kf_cols, const long long kf_cols_div) {
+    const k_index place = at < kf_rows ? at : kf_rows - 1;
+    kept.begin(row, 2);
+    if (ROW::BLOCKS > 1 && !ROW::FLOWS) k_cluster_wait();
 
     // pass 0
     k_online0 online0 = {-K_INF, 0};
@@ -119,14 +142,13 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at,
 
 #else
 // Row `at`, if there is one: all threads of the block are here.
-template <int KEEP, typename ROW>
-K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at,
+template <typename ROW, typename KEPT>
+K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, KEPT &kept,
         const float *__restrict__ in_x, float *__restrict__ out_out, const k_index kf_rows,
         const k_index kf_cols, const long long kf_cols_div) {
     const k_index place = at < kf_rows ? at : kf_rows - 1;
-    const k_source<ROW> source = {in_x};
-    k_kept<KEEP, __ITEMS__, k_source<ROW>, ROW> kept(row, source);
-    if (ROW::BLOCKS > 1) k_cluster_wait();
+    kept.begin(row, 3);
+    if (ROW::BLOCKS > 1 && !ROW::FLOWS) k_cluster_wait();
 
     // pass 0
     k_pass0 pass0 = {-K_INF};
@@ -172,15 +194,37 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at,
 
 #endif
 
-extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)
+extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__, __KEEP__ == 3 ? __GRID__ : 1)
 KF_ENTRY(kf_softmax)(const float *__restrict__ in_x, float *__restrict__ out_out,
         const long long kf_rows, const long long kf_cols, const long long kf_cols_div) {
-    typedef k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int> Row;
+    k_begin<false>();
+    typedef k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int, __KEEP__ == 3> Row;
     k_index top = (k_index)(blockIdx.x / __CLUSTER__) * __RPB__;
-    if (__CLUSTER__ > 1) k_cluster_arrive();
-    const k_index at = top + threadIdx.x / __TPR__;
-    const Row row(at, kf_rows, kf_cols);
-    KF_ENTRY(k_one_row)<__KEEP__>(row, at, in_x, out_out, kf_rows, kf_cols, kf_cols_div);
+    const k_index apart = (k_index)(gridDim.x / __CLUSTER__) * __RPB__;
+    if (__CLUSTER__ > 1) k_meet_begin();
+#if __KEEP__ == 3
+    const auto find = [&](k_index at) {
+        return KF_ENTRY(k_find_source)<Row>(at, in_x, out_out, kf_rows, kf_cols, kf_cols_div);
+    };
+    enum { RING = (229376 / __GRID__ - 4096) };
+    k_ring<__ITEMS__, k_source<Row>, Row, k_index, decltype(find), RING> kept(
+        find, top + threadIdx.x / __TPR__, apart, kf_rows, kf_cols);
+    if (__CLUSTER__ > 1) k_cluster_wait();
+#else
+#endif
+    for (int met = 0;;) {
+        const k_index at = top + threadIdx.x / __TPR__;
+        const Row row(at, kf_rows, kf_cols, met);
+#if __KEEP__ != 3
+        k_kept<__KEEP__, __ITEMS__, k_source<Row>, Row> kept(KF_ENTRY(k_find_source)<Row>(at, in_x,
+        out_out, kf_rows, kf_cols, kf_cols_div));
+#endif
+        KF_ENTRY(k_one_row)(row, at, kept, in_x, out_out, kf_rows, kf_cols, kf_cols_div);
+        top += apart;
+        met = row.met;
+        if (__GRID__ == 0 || top >= kf_rows) break;
+        if (__KEEP__ != 3 && __TPR__ > 32) __syncthreads();
+    }
 }
 
 // The same for any row, and arrays aligned to no more than an element; long rows are not
@@ -188,13 +232,16 @@ KF_ENTRY(kf_softmax)(const float *__restrict__ in_x, float *__restrict__ out_out
 extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)
 KF_ENTRY(kf_softmax_any)(const float *__restrict__ in_x, float *__restrict__ out_out,
         const long long kf_rows, const long long kf_cols, const long long kf_cols_div) {
+    k_begin<false>();
     enum { TPR = __TPR__ < 32 ? 32 : __TPR__, RPB = __TPR__ * __RPB__ / TPR };
     typedef k_row<1, true, TPR, RPB, 1, long long> Row;
     k_index top = (k_index)blockIdx.x * RPB;
     for (; top < kf_rows; top += (k_index)gridDim.x * RPB) {
         const k_index at = top + threadIdx.x / TPR;
         const Row row(at, kf_rows, kf_cols);
-        KF_ENTRY(k_one_row)<2>(row, at, in_x, out_out, kf_rows, kf_cols, kf_cols_div);
+        k_kept<2, __ITEMS__, k_source<Row>, Row> kept(KF_ENTRY(k_find_source)<Row>(at, in_x,
+        out_out, kf_rows, kf_cols, kf_cols_div));
+        KF_ENTRY(k_one_row)(row, at, kept, in_x, out_out, kf_rows, kf_cols, kf_cols_div);
         __syncthreads();
     }
 }

@@ -2,12 +2,14 @@
 # What needs a GPU, in one go, from a finished build: tests/gpu/run.sh [parts…] [> log]
 #   tests      the unit programs that look for a GPU, and the command line's tests
 #   sanitize   compute-sanitizer memcheck over those that inject no faults
+#   near       near forms at every number of bf16 and f16, beside --math strict
 #   programs   three expressions in f32 and bf16: time, roof, speed-up; examples/programs/ beside NumPy
 #   templates  100 legal points of every hand-written kernel and type, through the whole gate
 #   points     sensible points of generated kernels over rows, of reductions and of products with an epilogue
 #   examples   each of examples/, at its full size, in a fresh store
 #   bench      beside cuBLAS, torch eager and torch.compile: tests/bench/bench.py, rows into $OUT/bench.json
 #   large      arrays whose byte offsets need 64 bits
+#   dependent  calls that begin before the one ahead has ended: dependent.py
 #   start      wall time of a first run (new process, empty store), and of one that the store answers
 # BUILD names the build folder (default build/release). Times are of this machine; they decide nothing here.
 set -u
@@ -17,7 +19,7 @@ export KFUSE=$PWD/$build/kfuse KFUSE_WORKER=$PWD/$build/kfuse-worker
 store=$(mktemp -d)
 trap 'rm -rf "$store"' EXIT
 export KFUSE_CACHE=$store
-parts=${*:-tests programs start sanitize}
+parts=${*:-tests near programs start sanitize}
 failed=
 
 part() { case " $parts " in *" $1 "*) return 0 ;; esac; return 1; }
@@ -54,6 +56,8 @@ if part programs; then
     done
     check python3 tests/programs/check.py kernel --device cuda
 fi
+
+if part near; then check python3 tests/gpu/near.py; fi
 
 # template FILE DTYPE: candidates may need too much of the device, not fail otherwise.
 template() {
@@ -105,6 +109,8 @@ fi
 if part bench; then
     BUILD=$build check python3 tests/bench/bench.py --out "${OUT:-$store}/bench.json"
 fi
+
+if part dependent; then BUILD=$build check python3 tests/gpu/dependent.py; fi
 
 if part large; then
     check "$KFUSE" 'relu(x)' --shape 2147483656 --dtype f16 --effort quick --trials 3 --retune --quiet

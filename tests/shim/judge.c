@@ -6,7 +6,7 @@
 #include "compiler/base/parallel.h"
 #include "compiler/gate_edge.h"
 #include "tests/shim/device_shim.h"
-#include "tuner/bench_rig.h"
+#include "tests/unit/rigged.h"
 
 enum { SEED = 7, RUN_LIMIT = 300 };
 
@@ -103,7 +103,8 @@ static bool judge_one(const Subject *subject, Why *why) {
     Arena *arena = arena_open();
     BenchSetup setup = {.seed = SEED, .run_limit = RUN_LIMIT};
     subject->device->identify(0, true, &setup.identity, why);
-    Rig *rig = rig_open(arena, subject->device, 0, &setup, subject->ir, NULL, why);
+    Opening opening = {.device = subject->device};
+    Rig *rig = rigged_open(arena, &opening, &setup, subject->ir, why);
     bool good = rig != NULL;
     if (good && subject->device == &device_shim) fence(rig);
     for (uint32_t i = 0; i < subject->trials.count && good; i++) {
@@ -112,7 +113,7 @@ static bool judge_one(const Subject *subject, Why *why) {
                why_set(why, "%s at %.100s: %.300s", subject->label, subject->trials.data[i].label,
                        reason.text);
     }
-    if (rig) rig_close(rig);
+    if (rig) rigged_close(rig);
     arena_close(arena);
     return good;
 }

@@ -40,9 +40,10 @@ typedef struct JudgeCounts {
 } JudgeCounts;
 
 /* A kernel of `ir` at its default point and at about `sample` others that are legal here, taken by
- * `seed`. Clusters are left out. */
+ * `seed`; of all these, those `where` some knobs have values, "KEEP=3", if it is not NULL. Clusters are
+ * left out. */
 void subject_add(Arena *arena, Subjects *subjects, const char *label, const Ir *ir,
-                 const Kernel *kernel, uint32_t sample, uint64_t seed);
+                 const Kernel *kernel, const char *where, uint32_t sample, uint64_t seed);
 /* All units at once. False with the first complaint. */
 bool judge_compile(Subjects *subjects, Why *why);
 /* Compiled ones. False with what is wrong. */

@@ -16,6 +16,7 @@ typedef struct Sampler {
     const Kernel *kernel;
     const Bound *bound;
     DeviceIdentity identity;
+    const char *where; /* "KEEP=3": the only points, or NULL */
     Text source; /* of the unit in the making */
     uint32_t in_unit;
 } Sampler;
@@ -81,12 +82,21 @@ static bool has_clusters(const Run *run) {
     return false;
 }
 
+static bool is_wanted(const Sampler *s, const Point *point) {
+    const Space *space = &s->kernel->template->space;
+    Point moved;
+    const char *why;
+    return !s->where || (point_parse(space, s->where, point, s->arena, &moved, &why) &&
+                         space_index(space, &moved) == space_index(space, point));
+}
+
 /* False: the point does not run here. */
 static bool add_point(Sampler *s, const Point *point) {
     const Template *template = s->kernel->template;
     const char *why, *suffix = tune_suffix(s->arena, &template->space, point);
     Trial trial = {.label = suffix + 2, .unit = s->subject->units.count};
-    if (!tune_run(s->arena, template, s->bound, point, &s->identity, &trial.run, &why) ||
+    if (!is_wanted(s, point) ||
+        !tune_run(s->arena, template, s->bound, point, &s->identity, &trial.run, &why) ||
         has_clusters(&trial.run))
         return false;
     trial.edge_runs = edge_runs(s, point);
@@ -114,10 +124,10 @@ static void add_points(Sampler *s, uint32_t sample, uint64_t seed) {
 }
 
 void subject_add(Arena *arena, Subjects *subjects, const char *label, const Ir *ir,
-                 const Kernel *kernel, uint32_t sample, uint64_t seed) {
+                 const Kernel *kernel, const char *where, uint32_t sample, uint64_t seed) {
     Subject subject = {
         .device = subjects->device ? subjects->device : &device_shim, .label = label, .ir = ir};
-    Sampler s = {.arena = arena, .subject = &subject, .kernel = kernel};
+    Sampler s = {.arena = arena, .subject = &subject, .kernel = kernel, .where = where};
     Why why;
     s.bound = kernel_bound(arena, kernel, ir);
     subject.device->identify(0, true, &s.identity, &why);

@@ -26,28 +26,6 @@ typedef struct Fixture {
     Arena *arena;
 } Fixture;
 
-static Fixture open_on(const Device *device, const char *text, double run_limit,
-                       const char *journal) {
-    Fixture f = {.device = device, .program = program_open(text, "100003"), .arena = arena_open()};
-    BenchOptions options = {.seed = 7, .run_limit = run_limit, .journal = journal};
-    Why why;
-    assert_non_null(f.program.ir);
-    assert_true(device->identify(0, true, &f.identity, &why));
-    f.bench = bench_open(device, 0, &f.identity, f.program.ir, NULL, &options, &why);
-    if (!f.bench) fail_msg("%s", why.text);
-    return f;
-}
-
-static Fixture open_fixture(const char *text, double run_limit, const char *journal) {
-    return open_on(&device_cpu, text, run_limit, journal);
-}
-
-static void close_fixture(Fixture *f) {
-    bench_close(f->bench);
-    arena_close(f->arena);
-    program_close(&f->program);
-}
-
 static Binary compile(Fixture *f, const char *source) {
     CompileUnit unit = {source, "test", false};
     Text object = {0};
@@ -59,6 +37,43 @@ static Binary compile(Fixture *f, const char *source) {
     Binary binary = {copy, object.length};
     text_free(&object);
     return binary;
+}
+
+/* The oracle of a device with memory of its own. */
+static void give_tools(Fixture *f) {
+    Text sources[2] = {{0}, {0}};
+    Binary tools[2];
+    if (!f->device->oracle) return;
+    for (int i = 0; i < 2; i++) {
+        f->device->oracle(&sources[i], i == 0 ? NULL : f->program.ir);
+        tools[i] = compile(f, text_string(&sources[i]));
+        text_free(&sources[i]);
+    }
+    bench_tools(f->bench, tools, 2, NULL);
+}
+
+static Fixture open_on(const Device *device, const char *text, double run_limit,
+                       const char *journal) {
+    Fixture f = {.device = device, .program = program_open(text, "100003"), .arena = arena_open()};
+    BenchOptions options = {.seed = 7, .run_limit = run_limit, .journal = journal};
+    Why why;
+    assert_non_null(f.program.ir);
+    assert_true(device->identify(0, true, &f.identity, &why));
+    f.bench = bench_open(device, 0, &why);
+    if (!f.bench || !bench_setup(f.bench, &f.identity, f.program.ir, NULL, &options, &why))
+        fail_msg("%s", why.text);
+    give_tools(&f);
+    return f;
+}
+
+static Fixture open_fixture(const char *text, double run_limit, const char *journal) {
+    return open_on(&device_cpu, text, run_limit, journal);
+}
+
+static void close_fixture(Fixture *f) {
+    bench_close(f->bench);
+    arena_close(f->arena);
+    program_close(&f->program);
 }
 
 /* One launch of "k" over the program's buffers, then `count`, the number of elements. */
@@ -310,7 +325,7 @@ static void timing_rotates_and_ranks(void **state) {
     assert_true(results[0].time < results[1].time);
     assert_true(bench_report(f.bench, &report, &why));
     assert_true(report.sets >= 256000000 / (12 * N)); /* past the cache (70, 71) */
-    assert_true(report.self_test && report.measure_seconds > 0);
+    assert_true(report.self_test && report.phases.seconds[PHASE_TIMING] > 0);
     close_fixture(&f);
 }
 
@@ -356,9 +371,11 @@ static void no_device(void **state) {
     Why why = {""};
     (void)state;
     if (cuda && cuda->count(&why) == 0) {
-        Bench *bench = bench_open(cuda, 0, &f.identity, f.program.ir, NULL, &options, &why);
+        Bench *bench = bench_open(cuda, 0, &why);
         BenchJob job = job_of(&f, RIGHT, "test");
         assert_non_null(bench);
+        assert_true(bench_setup(bench, &f.identity, f.program.ir, NULL, &options, &why));
+        bench_tools(bench, job.binaries, 1, NULL);
         assert_true(bench_submit(bench, &job, &why));
         bench_result(bench, &result);
         expect(result, OUTCOME_LAUNCH, "");
@@ -429,8 +446,9 @@ static void a_gpu_times(void **state) {
     assert_true(bench_report(f.bench, &report, &why));
     assert_true(report.sets > 100 && report.self_test);
     print_message("%.2f us, spread %.2f; %u sets; start %.2f s, check %.3f s; %s; %s\n",
-                  fast.time * 1e6, fast.spread * 1e6, report.sets, report.start_seconds,
-                  report.check_seconds, report.conditions, report.self_test_message);
+                  fast.time * 1e6, fast.spread * 1e6, report.sets,
+                  report.phases.seconds[PHASE_DATA], report.phases.seconds[PHASE_WHOLE],
+                  report.conditions, report.self_test_message);
     close_fixture(&f);
 }
 

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 #include <math.h>
 
+#include "compiler/near.h"
 #include "compiler/eval.h"
 #include "compiler/fuse.h"
 #include "compiler/gate.h"
@@ -264,6 +265,7 @@ static bool check_program(uint64_t seed) {
         fill_inputs(&c);
         Eval *whole = eval_open(c.ir, (const void *const *)c.given, ACCURACY_C, NULL);
         check_language(&c, whole, "c");
+        c.ir = near(c.arena, c.ir, NULL);
         check_language(&c, whole, "cuda");
         eval_close(whole);
     } else if (getenv("KF_CHAINS_SEED")) {

@@ -1,193 +1,192 @@
-/* The functions of prelude_cuda_math.h against the host's or the device's double ones: every f32 on a GPU, every
- * 16381st on the shim. Prints the largest error of each; k_gelu's bound grows with the square of what it takes, as
- * its formula's does. */
+/* C's functions as vectors (prelude_c_math.h), for several kinds of x86 machine: every one of the registry stays
+ * within the ulp that it declares, over a grid of all exponents and the special values, and in f32 has the same bits
+ * whether a vector fills a register or half of one. */
+#include <dlfcn.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cmocka.h>
 
 #include "compiler/language.h"
-#include "tests/shim/device_shim.h"
+#include "registry/registry.h"
+#include "tuner/hostcc.h"
 
-typedef struct Case {
-    const char *call, *exact; /* of float x, y and of double a, b, which have the same values */
-    const char *bound;        /* ulp */
-} Case;
+enum { CHUNK = 4096 };
 
-static const Case cases[] = {
-    {"k_erfc(x)", "erfc(a)", NULL},
-    {"k_gelu<4>(x)", "gelu(a)", "8 + 2 * a * a"},
-    {"k_gelu<2>(x)", "gelu(a)", "8 + 2 * a * a"},
-    {"k_round_bf16(k_gelu<2>(k_round_bf16(x)))", "HELD(k_round_bf16)", "1"},
-    {"k_round_f16(k_gelu<2>(k_round_f16(x)))", "HELD(k_round_f16)", "1"},
-    {"k_near_exp(x)", "exp(a)", "80"},
-    {"k_near_exp2(x)", "exp2(a)", "10"},
-    {"k_near_expm1(x)", "expm1(a)", "120"},
-    {"k_near_log(x)", "log(a)", "120"},
-    {"k_near_log2(x)", "log2(a)", "120"},
-    {"k_near_log1p(x)", "log1p(a)", "120"},
-    {"k_near_tanh(x)", "tanh(a)", "60"},
-    {"k_near_tanh_bf16(x)", "tanh(a)", "8192"},
-    {"k_near_erf(x)", "erf(a)", "120"},
-    {"k_near_erfc(x)", "erfc(a)", "320"},
-    {"k_near_sqrt(x)", "sqrt(a)", "2"},
-    {"k_near_div(x, y)", "a / b", "2"},
-    {"k_near_div(y, x)", "b / a", "2"},
-};
+typedef void Vectors(const double *x, double *y, int64_t n);
+typedef long double Exact(long double x);
 
-/* off: distance in ulp of the exact result's f32, as a fraction of the bound; 2^128 stands for infinity. */
-static const char checks[] =
-    "K_INLINE double held(double v) { return v > 0x1p128 ? 0x1p128 : v < -0x1p128 ? -0x1p128 : v; "
-    "}\n"
-    "K_INLINE float off(float got, double exact, double bound) {\n"
-    "    const double y = held(got), v = held(exact);\n"
-    "    if (got != got || exact != exact) return (got != got) == (exact != exact) ? 0 : K_INF;\n"
-    "    if (got == 0 && exact == 0) return 1 / got == (float)(1 / exact) ? 0 : K_INF;\n"
-    "    const long long power = __double_as_longlong(v) >> 52 & 2047, ulp = power < 897 ? 874 : "
-    "power - 23;\n"
-    "    return (float)(fabs(y - v) / (__longlong_as_double(ulp << 52) * bound));\n"
-    "}\n"
-    "K_INLINE double gelu(double a) { return 0.5 * (a < -40 ? -40 : a) * erfc(a * "
-    "(double)-0.70710678f); }\n"
-    "K_INLINE double between(double y, double p, double q) {\n"
-    "    return y < fmin(p, q) ? fmin(p, q) : y > fmax(p, q) ? fmax(p, q) : y;\n"
-    "}\n"
-    "#define HELD(round) between(round(k_gelu<2>(round(x))), round(gelu(round(a)) * (1 - "
-    "0x1p-22)), \\\n"
-    "                           round(gelu(round(a)) * (1 + 0x1p-22)))\n"
-    "#define CHECK(name, call, exact, bound) \\\n"
-    "extern \"C\" __global__ void name(float *worst, float *where, const long long step) { \\\n"
-    "    const long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x; \\\n"
-    "    float most = -1, at = 0; \\\n"
-    "    for (long long i = first * step; i < 1LL << 32; i += step * gridDim.x * blockDim.x) { \\\n"
-    "        const float x = __uint_as_float((unsigned int)i); \\\n"
-    "        const float y = __uint_as_float((unsigned int)i * 2654435761u + 12345u); \\\n"
-    "        const double a = x, b = y; \\\n"
-    "        const float is = off(call, exact, bound); \\\n"
-    "        if (is > most) most = is, at = x; \\\n"
-    "    } \\\n"
-    "    worst[first] = most; \\\n"
-    "    where[first] = at; \\\n"
-    "}\n";
+/* A compute type: the grid takes every `step`-th pattern of bits. */
+typedef struct Kind {
+    bool f64;
+    int digits, least; /* binary; the exponent of the smallest subnormal */
+    double largest;
+    uint64_t step;
+} Kind;
+static const Kind f32 = {false, 24, -149, 0x1.fffffep127, 4099};
+static const Kind f64 = {true, 53, -1074, 0x1.fffffffffffffp1023, 0x200080180049};
 
-enum { CASES = sizeof cases / sizeof *cases };
-
-typedef struct Rig {
-    const Device *device;
-    Arena *arena;
-    DeviceState *state;
-    Module *module;
-    Address buffers[2];
-    int64_t blocks, threads, step;
-    float *worst, *where;
-} Rig;
-
-static const char *bound_of(Rig *rig, const Case *c) {
-    return c->bound ? c->bound
-                    : arena_printf(rig->arena, "%g", primitive_info(P_ERFC)->ulp_cuda_f32);
+static bool tested(Primitive p) {
+    return primitive_info(p)->class == CLASS_FUNCTION && primitive_info(p)->arity == 1;
 }
 
-static void write_source(Rig *rig, Text *source) {
+/* Entries f_NAME over vectors with lanes for values of `bytes`. */
+static void print_source(Text *out, const Kind *kind, int bytes) {
     Text body = {0};
-    text_add(&body, checks);
-    for (int i = 0; i < CASES; i++)
-        text_printf(&body, "CHECK(check%d, %s, %s, %s)\n", i, cases[i].call, cases[i].exact,
-                    bound_of(rig, &cases[i]));
-    text_add(source, "#define K_F64 0\n#define K_INDEX64 0\ntypedef int k_index;\n");
-    emit_prelude(source, &emit_language_cuda, text_string(&body));
-    text_add(source, text_string(&body));
+    for (Primitive p = 0; p < PRIMITIVE_COUNT; p++) {
+        const char *name = primitive_info(p)->c;
+        if (tested(p))
+            text_printf(&body,
+                        "void f_%s(const double *x, double *y, int64_t n) {\n"
+                        "    for (int64_t i = 0; i < n; i += K_LANES)\n"
+                        "        k_put_f64(y + i, k_%s(k_get_f64(x + i)), 0);\n}\n",
+                        name, name);
+    }
+    text_printf(out, "#define K_F64 %d\n#define K_BYTES %d\n", kind->f64, bytes);
+    emit_prelude(out, &emit_language_c, text_string(&body));
+    text_add(out, text_string(&body));
     text_free(&body);
 }
 
-static void open_rig(Rig *rig, Why *why) {
-    DeviceIdentity identity;
-    Text source = {0}, binary = {0};
-    write_source(rig, &source);
-    const CompileUnit unit = {text_string(&source), "functions.cu", false};
-    rig->state = rig->device->open(0, false, why);
-    if (!rig->state || !rig->device->identify(0, true, &identity, why) ||
-        rig->device->compile(&unit, &identity, &binary, why) != OUTCOME_OK ||
-        !(rig->module = rig->device->load(rig->state, binary.data, binary.length, why)))
-        fail_msg("%s", why->text);
-    size_t size = (size_t)(rig->blocks * rig->threads) * sizeof(float);
-    for (int i = 0; i < 2; i++)
-        if (!rig->device->allocate(rig->state, size, &rig->buffers[i], why))
-            fail_msg("%s", why->text);
-    rig->worst = arena_array(rig->arena, float, size / sizeof(float));
-    rig->where = arena_array(rig->arena, float, size / sizeof(float));
-    text_free(&source);
-    text_free(&binary);
-}
-
-static void launch(Rig *rig, int i, Why *why) {
-    Launch launch = {.entry = arena_printf(rig->arena, "check%d", i), .alignment = 4, .cluster = 1};
-    Arg args[] = {{ARG_BUFFER, 0, {0}}, {ARG_BUFFER, 1, {0}}, {ARG_I64, 0, {.whole = rig->step}}};
-    Run run = {0};
-    launch.grid[0] = rig->blocks, launch.grid[1] = launch.grid[2] = 1;
-    launch.block[0] = (int32_t)rig->threads, launch.block[1] = launch.block[2] = 1;
-    launch.args = args;
-    launch.arg_count = 3;
-    array_push(rig->arena, &run.launches, launch);
-    size_t size = (size_t)(rig->blocks * rig->threads) * sizeof(float);
-    if (rig->device->launch(rig->state, &run, &rig->module, rig->buffers, NULL, why) !=
-            OUTCOME_OK ||
-        rig->device->finish(rig->state, why) != OUTCOME_OK ||
-        !rig->device->download(rig->state, rig->worst, rig->buffers[0], size, why) ||
-        !rig->device->download(rig->state, rig->where, rig->buffers[1], size, why))
-        fail_msg("%s: %s", cases[i].call, why->text);
-}
-
-/* Whether it stays within its bound. */
-static bool report(Rig *rig, int i) {
-    int64_t worst = 0;
-    for (int64_t k = 0; k < rig->blocks * rig->threads; k++)
-        if (rig->worst[k] > rig->worst[worst]) worst = k;
-    float most = rig->worst[worst];
-    printf("%-42s %6.3f of %s ulp, at x = %.9g\n", cases[i].call, (double)most,
-           bound_of(rig, &cases[i]), (double)rig->where[worst]);
-    return most <= 1;
-}
-
-static void check_on(const Device *device, int64_t blocks, int64_t threads, int64_t step) {
-    Rig rig = {.device = device,
-               .arena = arena_open(),
-               .blocks = blocks,
-               .threads = threads,
-               .step = step};
-    bool passed = true;
+static void *load(const char *machine, const Kind *kind, int bytes) {
+    const char *const options[] = {"-O2",
+                                   machine,
+                                   "-std=gnu11",
+                                   "-xc",
+                                   "-fPIC",
+                                   "-w",
+                                   "-fno-math-errno",
+                                   "-fno-trapping-math",
+                                   "-ffp-contract=off",
+                                   NULL};
+    HostCompiler compiler;
+    Text source = {0}, object = {0};
     Why why = {""};
-    if (device->count(&why) == 0) {
-        arena_close(rig.arena);
-        skip();
-    }
-    open_rig(&rig, &why);
-    for (int i = 0; i < CASES; i++) {
-        launch(&rig, i, &why);
-        passed = report(&rig, i) && passed;
-    }
-    for (int i = 0; i < 2; i++) device->release(rig.state, rig.buffers[i]);
-    device->unload(rig.state, rig.module);
-    device->close(rig.state);
-    arena_close(rig.arena);
-    assert_true(passed);
+    char path[64];
+    if (!hostcc_find(&compiler, &why)) skip();
+    compiler.options = options;
+    print_source(&source, kind, bytes);
+    if (hostcc_compile(&compiler, text_string(&source), &object, &why) != OUTCOME_OK)
+        fail_msg("%s: %s", machine, why.text);
+    int fd = memfd_create("functions", 0);
+    assert_int_equal(write(fd, object.data, object.length), object.length);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) fail_msg("%s: %s", machine, dlerror());
+    text_free(&source);
+    text_free(&object);
+    return library; /* its descriptor stays: libraries are known by path */
 }
 
-static void samples_on_the_shim(void **state) {
-    (void)state;
-    check_on(&device_shim, 1, 256, 16381);
+/* In ulp; 0 where nothing is owed, infinite for another NaN, infinity or zero than is right. */
+static double off(double got, long double exact, const Kind *kind) {
+    int exponent;
+    if (isnan(exact) || isnan(got)) return isnan(exact) && isnan(got) ? 0 : INFINITY;
+    if (isinf(got) || fabsl(exact) > (long double)kind->largest)
+        return fabsl(exact) > 0.999999L * (long double)kind->largest && (got > 0) == (exact > 0)
+                   ? 0
+                   : INFINITY;
+    if (exact == 0) return got == 0 && !signbit(got) == !signbit(exact) ? 0 : INFINITY;
+    frexpl(exact, &exponent);
+    exponent -= kind->digits;
+    return (double)ldexpl(fabsl((long double)got - exact),
+                          exponent < kind->least ? -kind->least : -exponent);
 }
 
-static void every_number_on_a_gpu(void **state) {
+static void fill(double x[CHUNK], uint64_t from, const Kind *kind) {
+    for (uint64_t i = 0; i < CHUNK; i++) {
+        const uint64_t bits = from + i * kind->step;
+        const uint32_t word = (uint32_t)bits;
+        float narrow;
+        memcpy(&narrow, &word, sizeof narrow);
+        memcpy(&x[i], &bits, sizeof bits);
+        if (!kind->f64) x[i] = (double)narrow;
+    }
+}
+
+static void same_bits(const double *a, const double *b, const double *x, const char *name) {
+    for (int i = 0; i < CHUNK; i++)
+        if (memcmp(&a[i], &b[i], sizeof *a) != 0 && !(isnan(a[i]) && isnan(b[i])))
+            fail_msg("%s(%a) depends on the width: %a, %a", name, x[i], a[i], b[i]);
+}
+
+static void compare(const double *x, Vectors *full, Vectors *half, Exact *exact,
+                    const PrimitiveInfo *info, const Kind *kind) {
+    const double allowed = kind->f64 ? info->ulp_c_f64 : info->ulp_c_f32;
+    double wide[CHUNK], narrow[CHUNK];
+    full(x, wide, CHUNK);
+    half(x, narrow, CHUNK);
+    same_bits(wide, narrow, x, info->c);
+    for (int i = 0; i < CHUNK; i++) {
+        const long double right = exact((long double)x[i]);
+        const double ulp = off(wide[i], right, kind);
+        if (ulp > allowed)
+            fail_msg("%s(%a) is %a, %.2f ulp from %La", info->c, x[i], wide[i], ulp, right);
+    }
+}
+
+static void *find(void *library, const char *prefix, const char *name, const char *suffix) {
+    char full[64];
+    snprintf(full, sizeof full, "%s%s%s", prefix, name, suffix);
+    void *symbol = dlsym(library, full);
+    assert_non_null(symbol);
+    return symbol;
+}
+
+static void test_kind(const char *machine, const Kind *kind) {
+    const double special[CHUNK] = {
+        0,  -0.0,     INFINITY,  -INFINITY, NAN,           1,
+        -1, 0x1p-149, -0x1p-149, 0x1p-126,  kind->largest, -kind->largest};
+    const uint64_t last = kind->f64 ? UINT64_MAX : UINT32_MAX, stride = CHUNK * kind->step;
+    void *full = load(machine, kind, kind->f64 ? 8 : 4), *half = load(machine, kind, 8);
+    double x[CHUNK];
+    for (Primitive p = 0; p < PRIMITIVE_COUNT; p++) {
+        const PrimitiveInfo *info = primitive_info(p);
+        Vectors *wide, *narrow;
+        Exact *exact;
+        if (!tested(p)) continue;
+        *(void **)&wide = find(full, "f_", info->c, "");
+        *(void **)&narrow = find(half, "f_", info->c, "");
+        *(void **)&exact = find(RTLD_DEFAULT, "", info->c, "l");
+        compare(special, wide, narrow, exact, info, kind);
+        for (uint64_t bits = 0; bits <= last - stride; bits += stride) {
+            fill(x, bits, kind);
+            compare(x, wide, narrow, exact, info, kind);
+        }
+    }
+    dlclose(full);
+    dlclose(half);
+}
+
+static void test(const char *machine) {
+    test_kind(machine, &f32);
+    test_kind(machine, &f64);
+}
+
+static void on_this_machine(void **state) {
     (void)state;
-    check_on(device_find("cuda"), 2048, 256, 1);
+    test("-march=native");
+}
+
+static void with_less(void **state) {
+    (void)state;
+#if defined(__x86_64__)
+    test("-march=x86-64");
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) test("-march=haswell");
+#else
+    skip();
+#endif
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(samples_on_the_shim),
-                                       cmocka_unit_test(every_number_on_a_gpu)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(on_this_machine),
+                                       cmocka_unit_test(with_less)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

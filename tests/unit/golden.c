@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "compiler/near.h"
 #include "planned.h"
 
 #define FOLDER TEST_SOURCE "/tests/golden"
@@ -51,7 +52,9 @@ static void print_code(Arena *arena, const Source *source, const char *language,
     const char *text = source->text, *end = strchr(text, '\n');
     assert_true(text[0] == '#' && end);
     Program p = program_make(arena, text, arena_copy(arena, text + 2, (size_t)(end - text - 2)));
-    text_add(out, code_of(emit(arena, language, program_plan(&p))));
+    const Ir *ir = strcmp(language, "cuda") == 0 ? near(arena, p.ir, NULL) : p.ir;
+    Group group = group_find(ir);
+    text_add(out, code_of(emit(arena, language, plan(arena, ir, &group))));
 }
 
 static void print_c(Arena *arena, const Source *source, Diags *diags, Text *out) {

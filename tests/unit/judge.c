@@ -7,7 +7,7 @@
 
 #include "compiler/simplify.h"
 #include "tests/shim/device_shim.h"
-#include "tuner/bench_rig.h"
+#include "tests/unit/rigged.h"
 
 typedef struct Subject {
     const char *text, *about;
@@ -107,7 +107,8 @@ static void check_subject(const Subject *s) {
     device.oracle = write_oracle;
     device.accuracy = ACCURACY_CUDA;
     assert_true(device.identify(0, true, &setup.identity, &why));
-    Rig *rig = rig_open(arena, &device, 0, &setup, ir, NULL, &why);
+    Opening opening = {.device = &device};
+    Rig *rig = rigged_open(arena, &opening, &setup, ir, &why);
     if (!rig) fail_msg("%s: %s", s->text, why.text);
     if (s->dear) rig->plain.work = (int64_t)1 << 45;
     judge(rig, s, s->count / 2 + 1); /* by the oracle alone */
@@ -115,7 +116,7 @@ static void check_subject(const Subject *s) {
     judge(rig, s, -1); /* by its bits */
     judge(rig, s, s->count - 1);
     judge(rig, s, s->count / 3);
-    rig_close(rig);
+    rigged_close(rig);
     program_close(&program);
     arena_close(arena);
 }

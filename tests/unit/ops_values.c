@@ -4,6 +4,7 @@
  * of all their lines. */
 #include "ops_table.h"
 
+#include "compiler/near.h"
 #include "compiler/simplify.h"
 #include "grammar/parse.h"
 #include "tuner/problem.h"
@@ -86,7 +87,8 @@ static const Ir *lowered(const Trial *t, const char *text, uint32_t count) {
         parse_program(t->arena, source_new(t->arena, "<values>", text, strlen(text)), &diags);
     const Ir *ir = ast ? lower(t->arena, ast, t->registry, &options, &diags) : NULL;
     if (!ir) fail_msg("%s", text);
-    return simplify(t->arena, ir, true);
+    ir = simplify(t->arena, ir, true);
+    return strcmp(t->device->language, "cuda") == 0 ? near(t->arena, ir, NULL) : ir;
 }
 
 /* --- Running */
@@ -192,7 +194,7 @@ static double formula_ulp(const Trial *t, const Ir *ir, Value value) {
         if (!needed[v]) continue;
         for (int i = 0; i < node->count; i++) needed[node->arg[i]] = true;
         constants += long_constant(node);
-        if (!ir_is_primitive(node) || !rounds(ir_primitive(node))) continue;
+        if (!ir_is_primitive(node) || !rounds(ir_meaning(node))) continue;
         operations++;
         ulp = primitive_ulp(t, ir, primitive_info(ir_primitive(node)));
     }

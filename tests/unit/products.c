@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "compiler/factors.h"
-#include "tuner/bench_rig.h"
+#include "tests/unit/rigged.h"
 
 extern const Device device_cpu;
 
@@ -108,7 +108,8 @@ static void check_small(const Small *small, size_t type) {
     Program program = program_open(small->text, text_string(&about));
     assert_non_null(program.ir);
     assert_true(device_cpu.identify(0, true, &setup.identity, &why));
-    Rig *rig = rig_open(arena, &device_cpu, 0, &setup, program.ir, NULL, &why);
+    Opening opening = {.device = &device_cpu};
+    Rig *rig = rigged_open(arena, &opening, &setup, program.ir, &why);
     if (!rig) fail_msg("%s", why.text);
     int64_t count = type_count(&program.ir->outputs.data[0].type);
     assert_true(exact_applies(rig));
@@ -116,7 +117,7 @@ static void check_small(const Small *small, size_t type) {
     expect_exact(rig, small, type, 0);
     expect_exact(rig, small, type, count / 2 + 3);
     expect_exact(rig, small, type, count - 1);
-    rig_close(rig);
+    rigged_close(rig);
     text_free(&about);
     program_close(&program);
     arena_close(arena);
@@ -232,7 +233,8 @@ static void one_element_of_four_million(void **unused) {
     Arena *arena = arena_open();
     Program program = program_open("out = x @ y", "x=2048x520 y=520x2048");
     assert_true(device_cpu.identify(0, true, &identity, &why));
-    Bench *bench = bench_open(&device_cpu, 0, &identity, program.ir, NULL, &options, &why);
+    Bench *bench = bench_open(&device_cpu, 0, &why);
+    assert_true(bench && bench_setup(bench, &identity, program.ir, NULL, &options, &why));
     assert_non_null(bench);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Result result = judge(arena, bench, &identity, program.ir, cases[i].source);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "compiler/near.h"
 #include "fused.h"
 #include "tests/shim/device_shim.h"
 #include "tests/shim/judge.h"
@@ -25,10 +26,11 @@ static void add_program(Arena *arena, Subjects *subjects, const char *const prog
     Program plain = program_make(arena, program[0], program[1]);
     Program p = program_make(arena, program[0], fused_inputs(arena, program[1], &plain, dtype));
     const Library *library = library_open(arena, "cuda", p.registry);
-    Kernels kernels = kernels_find(arena, library, p.ir);
+    const Ir *ir = near(arena, p.ir, NULL);
+    Kernels kernels = kernels_find(arena, library, ir);
     assert_non_null(kernels.list.data[0].plan); /* the generated one comes first */
-    subject_add(arena, subjects, arena_printf(arena, "%s %s", program[0], dtype_name(dtype)), p.ir,
-                &kernels.list.data[0], getenv("KF_CHECK_ALL") ? 1000 : POINTS, dtype);
+    subject_add(arena, subjects, arena_printf(arena, "%s %s", program[0], dtype_name(dtype)), ir,
+                &kernels.list.data[0], NULL, getenv("KF_CHECK_ALL") ? 1000 : POINTS, dtype);
 }
 
 static void programs_are_right(void **state) {

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "compiler/near.h"
 #include "fused.h"
 #include "row_programs.h"
 #include "tests/shim/device_shim.h"
@@ -28,13 +29,14 @@ static const Kernel *rows_kernel(const Kernels *kernels) {
     return NULL;
 }
 
-static void add_program(Arena *arena, Subjects *subjects, const char *const program[2],
-                        DType dtype) {
+static void add_program(Arena *arena, Subjects *subjects, const char *const program[2], DType dtype,
+                        const char *where) {
     Program plain = program_make(arena, program[0], program[1]);
     Program p = program_make(arena, program[0], fused_inputs(arena, program[1], &plain, dtype));
-    Kernels kernels = kernels_find(arena, library_open(arena, "cuda", p.registry), p.ir);
-    subject_add(arena, subjects, arena_printf(arena, "%s %s", program[0], dtype_name(dtype)), p.ir,
-                rows_kernel(&kernels), getenv("KF_CHECK_ALL") ? POINTS_ALL : POINTS, dtype);
+    const Ir *ir = near(arena, p.ir, NULL);
+    Kernels kernels = kernels_find(arena, library_open(arena, "cuda", p.registry), ir);
+    subject_add(arena, subjects, arena_printf(arena, "%s %s", program[0], dtype_name(dtype)), ir,
+                rows_kernel(&kernels), where, getenv("KF_CHECK_ALL") ? POINTS_ALL : POINTS, dtype);
 }
 
 /* KF_TEST_PROGRAM=N: that one alone. */
@@ -44,17 +46,16 @@ static bool wanted(size_t program) {
 }
 
 /* Each program in one type, in all with KF_CHECK_ALL=1. */
-static void programs_are_right(void **state) {
+static void check_programs(const char *where) {
     static const DType dtypes[] = {DT_F32, DT_F16, DT_BF16, DT_F64};
     Arena *arena = arena_open();
     Subjects subjects = {0};
     JudgeCounts counts = {0};
     Why why = {""};
-    (void)state;
     for (size_t p = 0; p < sizeof row_programs / sizeof *row_programs; p++)
         for (size_t d = 0; wanted(p) && d < sizeof dtypes / sizeof *dtypes; d++)
             if (getenv("KF_CHECK_ALL") || (p + p / 4) % 4 == d)
-                add_program(arena, &subjects, row_programs[p], dtypes[d]);
+                add_program(arena, &subjects, row_programs[p], dtypes[d], where);
     if (!judge_compile(&subjects, &why) || !judge_all(&subjects, &counts, &why))
         fail_msg("%s", why.text);
     printf("shim: %u programs over rows, %u points, %u edges\n", counts.programs, counts.points,
@@ -62,7 +63,19 @@ static void programs_are_right(void **state) {
     arena_close(arena);
 }
 
+static void programs_are_right(void **state) {
+    (void)state;
+    check_programs(NULL);
+}
+
+/* Several rows a block, the next on their way. */
+static void rings_are_right(void **state) {
+    (void)state;
+    check_programs("KEEP=3");
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(programs_are_right)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(programs_are_right),
+                                       cmocka_unit_test(rings_are_right)};
     return cmocka_run_group_tests(tests, find_compiler, NULL);
 }

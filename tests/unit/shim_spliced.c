@@ -29,7 +29,7 @@ static void add_program(Arena *arena, Subjects *subjects, const char *const prog
     Kernels kernels = kernels_find(arena, library, p.ir);
     const char *label = arena_printf(arena, "%s %s, %s", program[0], program[1], dtype_name(dtype));
     if (kernels.list.count != 1) fail_msg("%s: %u kernels", label, kernels.list.count);
-    subject_add(arena, subjects, label, p.ir, &kernels.list.data[0],
+    subject_add(arena, subjects, label, p.ir, &kernels.list.data[0], NULL,
                 getenv("KF_CHECK_ALL") ? POINTS_ALL : POINTS, seed);
 }
 

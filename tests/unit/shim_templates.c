@@ -32,7 +32,7 @@ static void add_template(Arena *arena, Subjects *subjects, const Library *librar
             Kernels kernels = kernels_find(arena, library, ir);
             const char *label =
                 arena_printf(arena, "%s %s, shape %u", template->name, dtype_name(dtypes[d]), s);
-            subject_add(arena, subjects, label, ir, template_kernel(&kernels, template->name),
+            subject_add(arena, subjects, label, ir, template_kernel(&kernels, template->name), NULL,
                         getenv("KF_CHECK_ALL") ? POINTS_ALL : POINTS, 31 * s + d);
         }
 }

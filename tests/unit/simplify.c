@@ -55,6 +55,8 @@ static const Case rules[] = {
     {"x - -y", "4", "x + y"},
     {"-x * -y", "4", "x * y"},
     {"-x / -y", "4", "x / y"},
+    {"a = x * 3; return exp(a), exp(x * -3)", "4", "a = x * 3; return exp(a), exp(-a)"},
+    {"a = x * -3; return exp(a), exp(x * 3), a", "4", "a = x * -3; return exp(a), exp(-a), a"},
     {"-x * 3", "4", "x * -3"},
     {"3 / -x", "4", "-3 / x"},
     {"-(x * 3)", "4", "x * -3"},

@@ -65,14 +65,13 @@ static bool use_current(DeviceState *state, Why *why) {
 /* The primary context: 0.36 s with cuInit, and what the runtime API's users have as well. */
 static bool use_own(DeviceState *state, int index, Why *why) {
     const Cuda *cuda = &state->cuda;
-    CUcontext context;
     if (!cuda_check(cuda, cuda->Init(0), "the NVIDIA driver does not start", why)) return false;
     if (!cuda_check(cuda, cuda->DeviceGet(&state->device, index), "no such CUDA device", why))
         return false;
-    CUresult error = cuda->DevicePrimaryCtxRetain(&context, state->device);
+    CUresult error = cuda->DevicePrimaryCtxRetain(&state->context, state->device);
     if (!cuda_check(cuda, error, "no CUDA context", why)) return false;
     state->own = true;
-    error = cuda->CtxSetCurrent(context);
+    error = cuda->CtxSetCurrent(state->context);
     if (error == CUDA_SUCCESS) error = cuda->StreamCreate(&state->stream, CU_STREAM_NON_BLOCKING);
     if (error == CUDA_SUCCESS) error = cuda->EventCreate(&state->begin, CU_EVENT_DEFAULT);
     if (error == CUDA_SUCCESS) error = cuda->EventCreate(&state->end, CU_EVENT_DEFAULT);
@@ -88,9 +87,20 @@ static DeviceState *open_device(int index, bool current, Why *why) {
         free(state);
         return NULL;
     }
-    if (current ? use_current(state, why) : use_own(state, index, why)) return state;
+    if (current ? use_current(state, why) : use_own(state, index, why)) {
+        int major = 0;
+        state->cuda.DeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                                       state->device);
+        state->dependent = major >= 9;
+        return state;
+    }
     close_device(state);
     return NULL;
+}
+
+static bool enter(DeviceState *state, Why *why) {
+    CUresult error = state->cuda.CtxSetCurrent(state->context);
+    return cuda_check(&state->cuda, error, "no CUDA context", why);
 }
 
 static void close_device(DeviceState *state) {
@@ -223,6 +233,7 @@ const Device device_cuda = {
     .compile = compile,
     .resources = resources,
     .open = open_device,
+    .enter = enter,
     .close = close_device,
     .allocate = allocate,
     .release = release,
