@@ -92,7 +92,7 @@ static KfStatus race_points(KfKernel *kernel, const TuneProblem *problem,
     Runner runners[2] = {
         {.label = best->label, .run = &best->run, .binaries = &best->binary, .module_count = 1},
         {.label = "bucket", .run = run, .binaries = kernel->binaries, .module_count = 1}};
-    race_begin(&points, kernel->arena, &kernel->workers, problem, NULL);
+    race_begin(&points, kernel->arena, &kernel->workers, problem, options, NULL);
     if (!race_end(&points, options, runners, 2, results, &bench, &why))
         return session_say(kernel->program->session, KF_ENVIRONMENT, "%s", why.text);
     if (results[1].outcome != OUTCOME_OK)

@@ -254,6 +254,17 @@ static void keep_chain(Arena *arena, Store *store, const StoreKey *key, const Ru
 
 /* --- the parts, measured one after another */
 
+enum { RUNNERS = 8 };
+
+typedef struct Racing {
+    const TuneProblem *whole;
+    const Partitions *partitions;
+    bool *tuned; /* per partition */
+    StoreKey key;
+    const Binary *chain; /* the eager chain's, from the store; NULL: the race compiles it */
+    Race race;
+} Racing;
+
 /* What one part of several may take of the time for all. */
 static double share_budget(const Partitions *partitions, double budget) {
     static const double least = 2; /* seconds */
@@ -285,12 +296,12 @@ static void begin_parts(KfKernel *kernel, const Partitions *partitions,
 }
 
 /* A part that several ways share is measured once. */
-static KfStatus tune_part(KfKernel *kernel, Part *part, const Chain *eager) {
+static KfStatus tune_part(KfKernel *kernel, Part *part, Tools *next, const Chain *eager) {
     const Tuned *tuned = part->tuned;
     Tuning *tuning = part->tuning;
     Why why;
     part->tuning = NULL;
-    if (tuning && !tune_end(tuning, &why))
+    if (tuning && !tune_end(tuning, next, &why))
         return session_say(kernel->program->session, KF_ENVIRONMENT, "%s", why.text);
     phases_add(&kernel->phases, &tuned->bench.phases);
     if (tuned->winner < 0) return no_winner(kernel->program, tuned);
@@ -311,22 +322,35 @@ static void drop_parts(const Partitions *partitions) {
         }
 }
 
-static KfStatus tune_partition(KfKernel *kernel, const Partition *partition, const Chain *eager) {
+/* What the bench will be asked behind part `index` of way `way`, or NULL. */
+static Tools *next_tools(Racing *r, uint32_t way, uint32_t index) {
+    for (uint32_t p = way; p < r->partitions->list.count; p++) {
+        const Partition *partition = &r->partitions->list.data[p];
+        for (uint32_t i = p == way ? index + 1 : 0; i < partition_count(partition); i++)
+            if (partition->parts[i]->tuning) return tune_tools(partition->parts[i]->tuning);
+    }
+    return r->race.workers ? &r->race.tools : NULL;
+}
+
+static KfStatus tune_partition(KfKernel *kernel, Racing *r, uint32_t way, const Chain *eager) {
+    const Partition *partition = &r->partitions->list.data[way];
     KfStatus status = KF_OK;
     for (uint32_t i = 0; i < partition_count(partition) && status == KF_OK; i++)
-        if (!partition->parts[i]->run) status = tune_part(kernel, partition->parts[i], eager);
+        if (!partition->parts[i]->run)
+            status = tune_part(kernel, partition->parts[i], next_tools(r, way, i), eager);
     return status;
 }
 
 /* Those of which every part has a right kernel; the first's complaint where there are none. */
-static KfStatus tune_all(KfKernel *kernel, const Partitions *partitions, const Chain *eager,
-                         bool *tuned) {
+static KfStatus tune_all(KfKernel *kernel, Racing *r, const Chain *eager) {
     KfSession *session = kernel->program->session;
+    const Partitions *partitions = r->partitions;
+    bool *tuned = r->tuned;
     KfStatus first = KF_OK;
     bool any = false;
     for (uint32_t p = 0; p < partitions->list.count; p++) {
         size_t said = session->message.length;
-        KfStatus status = tune_partition(kernel, &partitions->list.data[p], eager);
+        KfStatus status = tune_partition(kernel, r, p, eager);
         if (p == 0) first = status;
         tuned[p] = status == KF_OK || (status == KF_INTERRUPTED && partitions->list.count == 1);
         any |= tuned[p];
@@ -349,17 +373,6 @@ static Report join_reports(Arena *arena, const Partition *partition) {
     return report;
 }
 
-enum { RUNNERS = 8 };
-
-typedef struct Racing {
-    const TuneProblem *whole;
-    const Partitions *partitions;
-    bool *tuned; /* per partition */
-    StoreKey key;
-    const Binary *chain; /* the eager chain's, from the store; NULL: the race compiles it */
-    Race race;
-} Racing;
-
 /* The chain that all ways race against, or NULL. */
 static const Companion *chain_of(const TuneProblem *whole) {
     const Companion *chain = whole->companion_count > 0 ? &whole->companions[0] : NULL;
@@ -367,10 +380,11 @@ static const Companion *chain_of(const TuneProblem *whole) {
 }
 
 /* Compiles what it can ahead: the whole program's oracle, and the chain if the store has it not. */
-static void begin_race(KfKernel *kernel, Racing *r) {
+static void begin_race(KfKernel *kernel, Racing *r, const TuneOptions *options) {
     const Companion *chain = chain_of(r->whole);
     if (chain) r->chain = stored_chain(kernel->arena, r->whole->store, &r->key, chain);
-    race_begin(&r->race, kernel->arena, &kernel->workers, r->whole, r->chain ? NULL : chain);
+    race_begin(&r->race, kernel->arena, &kernel->workers, r->whole, options,
+               r->chain ? NULL : chain);
 }
 
 /* The tuned partitions, then the eager chain. */
@@ -462,11 +476,11 @@ static KfStatus measure(KfKernel *kernel, Racing *r, const TuneOptions *options,
     const Partition *first = &r->partitions->list.data[0];
     bool ahead = !kernel->device->host_exclusive;
     begin_parts(kernel, r->partitions, options);
-    if (!only && ahead) begin_race(kernel, r);
-    KfStatus status = tune_all(kernel, r->partitions, eager, r->tuned);
+    if (!only && ahead) begin_race(kernel, r, options);
+    KfStatus status = tune_all(kernel, r, eager);
     drop_parts(r->partitions);
     if (status == KF_OK && !only) {
-        if (!ahead) begin_race(kernel, r);
+        if (!ahead) begin_race(kernel, r, options);
         return race_partitions(kernel, r, options);
     }
     if (first->parts[0]->run && only)

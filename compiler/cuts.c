@@ -20,7 +20,9 @@ typedef struct Cutter {
     const Ir *ir;
     Needs *needs;
     bool *cut;
-    bool apart; /* each product by itself */
+    uint32_t *depth;   /* by Value: operations in a row between it and memory */
+    const Value *last; /* by Value: the last that reads it; 0: none does */
+    bool apart;        /* each product by itself */
 } Cutter;
 
 /* In memory, with its transposes. */
@@ -107,6 +109,15 @@ static void visit_elementwise(Cutter *c, Value value) {
     c->needs[value] = all;
 }
 
+/* A value this deep that a kernel of its own reduces, and others read as well, is computed by all of
+ * them: a thousand such in a row would be half a million operations, and as many operands. Reading it
+ * costs no more than what it is computed from. */
+enum { DEEP = 64 };
+
+static bool is_deep_and_shared(const Cutter *c, Value value, Value reader) {
+    return !c->cut[value] && c->depth[value] >= DEEP && c->last[value] > reader;
+}
+
 static void visit_reduction(Cutter *c, Value value) {
     const IrNode *node = ir_node(c->ir, value);
     const Type *operand = &ir_node(c->ir, node->arg[0])->type;
@@ -115,6 +126,7 @@ static void visit_reduction(Cutter *c, Value value) {
     bool chained = last && needs.kind == ROWS && needs.count < GROUP_LEVELS &&
                    type_same_shape(&needs.shape, operand);
     if (needs.kind != FREE && !chained) keep(c, node->arg[0]);
+    if (!last && is_deep_and_shared(c, node->arg[0], value)) keep(c, node->arg[0]);
     c->needs[value] = (Needs){.kind = last ? ROWS : REDUCED, .shape = *operand, .axes = node->axes};
     c->needs[value].count = chained ? needs.count + 1 : 1;
 }
@@ -144,13 +156,36 @@ static void visit_output(Cutter *c, const IrOutput *output) {
     if (!fits(&needs, &output->type)) keep(c, output->value);
 }
 
+/* By Value: the last operation that reads it; 0: none does. */
+static Value *last_readers(Arena *arena, const Ir *ir) {
+    Value *last = arena_array(arena, Value, ir->nodes.count);
+    for (Value v = 1; v < ir->nodes.count; v++)
+        for (uint32_t i = 0; i < ir_node(ir, v)->count; i++) last[ir_node(ir, v)->arg[i]] = v;
+    return last;
+}
+
 static Cutter open(Arena *arena, const Ir *ir) {
-    return (Cutter){ir, arena_array(arena, Needs, ir->nodes.count),
-                    arena_array(arena, bool, ir->nodes.count), false};
+    uint32_t count = ir->nodes.count;
+    return (Cutter){.ir = ir,
+                    .needs = arena_array(arena, Needs, count),
+                    .cut = arena_array(arena, bool, count),
+                    .depth = arena_array(arena, uint32_t, count),
+                    .last = last_readers(arena, ir)};
+}
+
+static void measure_depth(Cutter *c, Value value) {
+    const IrNode *node = ir_node(c->ir, value);
+    for (uint32_t i = 0; i < node->count && !ir_is_reduction(node); i++) {
+        uint32_t depth = c->cut[node->arg[i]] ? 1 : c->depth[node->arg[i]] + 1;
+        if (depth > c->depth[value]) c->depth[value] = depth;
+    }
 }
 
 static bool *run(Cutter *c) {
-    for (Value v = 1; v < c->ir->nodes.count; v++) visit(c, v);
+    for (Value v = 1; v < c->ir->nodes.count; v++) {
+        visit(c, v);
+        measure_depth(c, v);
+    }
     for (uint32_t i = 0; i < c->ir->outputs.count; i++) visit_output(c, &c->ir->outputs.data[i]);
     return c->cut;
 }
@@ -230,14 +265,6 @@ enum { LONG = 24 };
 
 static bool is_operation(const IrNode *node) {
     return is_elementwise(node) && node->type.dtype != DT_WEAK && node->type.rank > 0;
-}
-
-/* By Value: the last operation that reads it; 0: none does. */
-static Value *last_readers(Arena *arena, const Ir *ir) {
-    Value *last = arena_array(arena, Value, ir->nodes.count);
-    for (Value v = 1; v < ir->nodes.count; v++)
-        for (uint32_t i = 0; i < ir_node(ir, v)->count; i++) last[ir_node(ir, v)->arg[i]] = v;
-    return last;
 }
 
 /* Computed values that are there at `at` and read behind it. */

@@ -300,17 +300,22 @@ static bool cover(Fuser *f, bool *retry) {
 
 /* --- order */
 
-/* Bunches in an order in which none waits for a later one; false if there is none. */
+static bool is_ready(const Fuser *f, uint32_t index, const bool *done) {
+    const bool *after = f->bunches.data[index].after;
+    for (uint32_t i = 0; i < f->bunches.count; i++)
+        if (after[i] && !done[i]) return false;
+    return true;
+}
+
+/* Bunches in an order in which none waits for a later one; false if there is none. Those that are done
+ * lie together at the front, mostly: they are not looked at again. */
 static bool order(const Fuser *f, uint32_t *list) {
     bool *done = arena_array(f->arena, bool, f->bunches.count);
+    uint32_t first = 0;
     for (uint32_t n = 0; n < f->bunches.count; n++) {
-        uint32_t next = 0;
-        for (; next < f->bunches.count; next++) {
-            bool ready = !done[next];
-            for (uint32_t k = 0; k < f->bunches.count; k++)
-                ready &= done[k] || !f->bunches.data[next].after[k];
-            if (ready) break;
-        }
+        while (done[first]) first++;
+        uint32_t next = first;
+        while (next < f->bunches.count && (done[next] || !is_ready(f, next, done))) next++;
         if (next == f->bunches.count) return false;
         done[next] = true;
         list[n] = next;

@@ -265,7 +265,7 @@ typedef struct Section {
 /* Of all preludes, in order; returns their number. */
 static uint32_t find_sections(const EmitLanguage *language, Section sections[SECTIONS]) {
     uint32_t count = 0;
-    for (int p = 0; p < 3 && language->preludes[p]; p++) {
+    for (int p = 0; p < PRELUDES && language->preludes[p]; p++) {
         const char *at = strstr(emit_text(language->preludes[p]), "\n//@ ");
         while (at) {
             const char *next = strstr(at + 1, "\n//@ ");

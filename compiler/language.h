@@ -10,12 +10,14 @@ typedef enum ValueKind { VALUE_REAL, VALUE_I32, VALUE_I64, VALUE_BOOL, VALUE_KIN
 
 ValueKind value_kind(DType type);
 
+enum { PRELUDES = 3 };
+
 struct EmitLanguage {
-    const char *name;        /* "cuda", "c" */
-    const char *preludes[3]; /* paths of the helpers, see emit_prelude; NULL behind the last */
-    const char *index;       /* type of sizes, strides and offsets */
-    bool divides;            /* by multiplying with an extent's reciprocal */
-    bool vector;             /* a value is many elements: no ?: && || ! on it */
+    const char *name;                  /* "cuda", "c" */
+    const char *preludes[PRELUDES];    /* paths of the helpers, see emit_prelude; or NULL */
+    const char *index;                 /* type of sizes, strides and offsets */
+    bool divides;                      /* by multiplying with an extent's reciprocal */
+    bool vector;                       /* a value is many elements: no ?: && || ! on it */
     const char *type_f32[VALUE_KINDS]; /* a value's type where the compute type is f32 */
     const char *type_f64[VALUE_KINDS];
 };

@@ -204,6 +204,12 @@ static void print_quotient(const RowsEmitter *e, Value v) {
         text_printf(e->out, "q%u[j];\n", v);
 }
 
+/* Passes over a row that is kept need it again. */
+static bool is_near_exp(const RowsEmitter *e, Value v) {
+    const IrNode *node = node_of(e, v);
+    return ir_is_primitive(node) && ir_primitive(node) == (Primitive)P_NEAR_EXP;
+}
+
 /* A value as a statement: of an element, of a column, computed; a square that is only summed up is
  * multiplied there. */
 static void print_statement(const RowsEmitter *e, Value v) {
@@ -211,6 +217,9 @@ static void print_statement(const RowsEmitter *e, Value v) {
     if (e->facts->folded[v]) return;
     if (rows_quotient(e->facts, v) != ROWS_DIVIDED)
         print_quotient(e, v);
+    else if (is_near_exp(e, v))
+        text_printf(e->out, "            const %s t%u = k_near_exp_shared(%s);\n", rows_type(e, v),
+                    v, rows_operand(e, node_of(e, v)->arg[0]));
     else if (!access)
         emit_statement(e->out, e->plan, CUDA, v, 12);
     else if (rows_role(e->plan, access) == ROWS_KEPT)

@@ -31,6 +31,12 @@ typedef struct Kept { /* a job that went well: what ranking sends again */
     UT_hash_handle hh;
 } Kept;
 
+typedef struct Announced { /* a program */
+    uint64_t id;           /* counts them, from 1; 0: none */
+    Text setup;
+    int given; /* the caller's data; -1: none */
+} Announced;
+
 struct Bench {
     Arena *arena;
     const Device *device;
@@ -38,13 +44,12 @@ struct Bench {
     const char *path;
     double run_limit;
     int journal; /* -1: none */
-    int given;   /* the caller's data; -1: none */
-    Text setup, tools;
+    Announced now, next;
+    Text tools;
     bool has_tools;
-    uint64_t program; /* counts the setups: READY is of one of them */
-    Worker worker;    /* pid 0: to be started */
-    bool ready;       /* its data are prepared */
-    bool broken;      /* it cannot work at all: `why` */
+    Worker worker; /* pid 0: to be started */
+    bool ready;    /* the data of `now` are prepared */
+    bool broken;   /* it cannot work at all: `why` */
     Why why;
     bool busy;
     uint64_t id;
@@ -66,14 +71,14 @@ static bool fail(Bench *bench, const char *what, const char *detail) {
 
 static void send_tools(Bench *bench) {
     if (bench->has_tools)
-        wire_send(bench->worker.fd, BENCH_TOOLS, bench->program, bench->tools.data,
+        wire_send(bench->worker.fd, BENCH_TOOLS, bench->now.id, bench->tools.data,
                   bench->tools.length, GREET_SECONDS);
 }
 
-static void send_setup(Bench *bench) {
-    if (bench->setup.length > 0)
-        wire_send(bench->worker.fd, BENCH_SETUP, bench->program, bench->setup.data,
-                  bench->setup.length, GREET_SECONDS);
+static void send_setup(Bench *bench, const Announced *program) {
+    if (program->id > 0)
+        wire_send(bench->worker.fd, BENCH_SETUP, program->id, program->setup.data,
+                  program->setup.length, GREET_SECONDS);
 }
 
 static bool start(Bench *bench) {
@@ -85,8 +90,9 @@ static bool start(Bench *bench) {
         bench->broken = true;
         return false;
     }
-    send_setup(bench);
+    send_setup(bench, &bench->now);
     send_tools(bench);
+    send_setup(bench, &bench->next);
     return true;
 }
 
@@ -102,7 +108,7 @@ Bench *bench_open(const Device *device, int index, Why *why) {
     Bench *bench = arena_new(arena, Bench);
     bench->arena = arena;
     bench->device = device;
-    bench->worker.fd = bench->journal = bench->given = -1;
+    bench->worker.fd = bench->journal = bench->now.given = bench->next.given = -1;
     snprintf(bench->index, sizeof bench->index, "%d", index);
     bench->path = worker_path(arena, why);
     if (bench->path && start(bench)) return bench;
@@ -131,39 +137,46 @@ bool bench_identify(Bench *bench, DeviceIdentity *identity, Why *why) {
     return why_set(why, "the measuring worker does not say what the device is: it %s", text);
 }
 
-static void forget_program(Bench *bench) {
+static void forget(Announced *program) {
+    if (program->given >= 0) close(program->given);
+    text_free(&program->setup);
+    *program = (Announced){.given = -1};
+}
+
+static void forget_jobs(Bench *bench) {
     Kept *kept, *next;
     HASH_ITER(hh, bench->kept, kept, next) {
         HASH_DEL(bench->kept, kept);
         text_free(&kept->body);
         free(kept);
     }
-    if (bench->journal >= 0) close(bench->journal);
-    if (bench->given >= 0) close(bench->given);
-    bench->journal = bench->given = -1;
     bench->ready = bench->broken = bench->has_tools = false;
     bench->report = (BenchReport){0};
     bench->past = (Phases){0};
-    text_clear(&bench->setup);
 }
 
 bool bench_setup(Bench *bench, const DeviceIdentity *identity, const Ir *ir, const Ir *rounded,
                  const BenchOptions *options, Why *why) {
     BenchSetup setup = {*identity, options->seed, options->run_limit, options->hot, 0, NULL};
-    forget_program(bench);
-    bench->program++;
-    bench->run_limit = options->run_limit;
-    if (options->given && (bench->given = given_share(options->given, ir, why)) < 0) return false;
-    if (options->journal)
+    Announced *next = &bench->next;
+    uint64_t id = (next->id > bench->now.id ? next->id : bench->now.id) + 1;
+    forget(next);
+    if (options->given && (next->given = given_share(options->given, ir, why)) < 0) return false;
+    if (options->journal && bench->journal < 0)
         bench->journal = open(options->journal, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-    bench_put_setup(&bench->setup, &setup, ir, rounded);
-    given_put(&bench->setup, options->given, ir, bench->given);
-    if (bench->worker.pid != 0) send_setup(bench); /* else when a job starts one */
-    if (!bench->device->oracle) bench_tools(bench, NULL, 0, NULL);
+    bench->run_limit = options->run_limit;
+    next->id = id;
+    bench_put_setup(&next->setup, &setup, ir, rounded);
+    given_put(&next->setup, options->given, ir, next->given);
+    if (bench->worker.pid != 0) send_setup(bench, next); /* else when a job starts one */
     return true;
 }
 
 void bench_tools(Bench *bench, const Binary *tools, uint32_t count, const Why *why) {
+    forget(&bench->now);
+    forget_jobs(bench);
+    bench->now = bench->next;
+    bench->next = (Announced){.given = -1};
     if (why) {
         fail(bench, "the oracle's kernels do not compile: ", why->text);
         return;
@@ -185,8 +198,10 @@ void bench_kill(Bench *bench) {
 void bench_close(Bench *bench) {
     if (!bench) return;
     wire_end(&bench->worker);
-    forget_program(bench);
-    text_free(&bench->setup);
+    forget_jobs(bench);
+    forget(&bench->now);
+    forget(&bench->next);
+    if (bench->journal >= 0) close(bench->journal);
     text_free(&bench->tools);
     text_free(&bench->job);
     text_free(&bench->frame.body);
@@ -254,7 +269,7 @@ static WireStatus receive(Bench *bench, uint32_t kind) {
     for (;;) {
         WireStatus status = wire_receive(bench->worker.fd, &bench->frame, seconds);
         if (status != WIRE_OK) return status;
-        if (bench->frame.kind == BENCH_READY && bench->frame.id != bench->program) continue;
+        if (bench->frame.kind == BENCH_READY && bench->frame.id != bench->now.id) continue;
         if (bench->frame.kind == BENCH_READY && !take_ready(bench)) return WIRE_CLOSED;
         if (bench->frame.kind == kind) return WIRE_OK;
         if (bench->frame.kind != BENCH_READY) return WIRE_CLOSED;

@@ -45,14 +45,14 @@ typedef struct Bench Bench;
 Bench *bench_open(const Device *device, int index, Why *why);
 /* What the device is, as the worker finds when its driver is up; the parent starts none. */
 bool bench_identify(Bench *bench, DeviceIdentity *identity, Why *why);
-/* A program: jobs are of it until the next one. `ir` is the simplified program, `rounded` the
- * round-each-op one for judging the eager chain (NULL if the same). The worker prepares data and gate
- * in the background. */
+/* Announces a program, with which the worker prepares what needs no device; jobs are of the one before
+ * until the tools come. `ir` is the simplified program, `rounded` the round-each-op one for judging the
+ * eager chain (NULL if the same). */
 bool bench_setup(Bench *bench, const DeviceIdentity *identity, const Ir *ir, const Ir *rounded,
                  const BenchOptions *options, Why *why);
-/* The device's oracle (Device.oracle), compiled: what knows no program, that of `ir`, that of `rounded`
- * unless it is the same. Without them the worker does not get ready. With `why` they could not be made,
- * and no job will be taken. */
+/* Turns to the program announced last. `tools`: the device's oracle (Device.oracle), compiled: what knows
+ * no program, that of `ir`, that of `rounded` unless it is the same; none where the device has none.
+ * With `why` they could not be made, and no job will be taken. */
 enum { BENCH_TOOLS_MAX = 3 };
 void bench_tools(Bench *bench, const Binary *tools, uint32_t count, const Why *why);
 /* Becomes readable when the worker has something to say; -1: it is gone. */

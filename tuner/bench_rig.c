@@ -348,16 +348,33 @@ static bool prepare_gate(Rig *rig, Why *why) {
     return rig->gate || why_set(why, "the gate's data do not fit in memory");
 }
 
+static bool self_test(Rig *rig, Why *why) {
+    const char *reason = "";
+    BenchReport *report = &rig->report;
+    report->self_test = gate_self_test(rig->gate, rig->gate_arena, &reason);
+    if (report->self_test) report->mutants_refused = 3;
+    snprintf(report->self_test_message, sizeof report->self_test_message, "%s", reason);
+    return report->self_test || why_set(why, "%s", reason);
+}
+
+static bool prepare_all(Rig *rig, Why *why) {
+    double begin = wire_now();
+    bool good = prepare_gate(rig, why);
+    rig_charge(rig, PHASE_GATE, &begin);
+    if (good && rig->gate)
+        good = self_test(rig, why);
+    else
+        rig->report.self_test = good;
+    rig_charge(rig, PHASE_SELF_TEST, &begin);
+    if (good && rig->hands == &hands_device) good = choose_domain(rig, why);
+    rig_charge(rig, PHASE_HOST, &begin);
+    return good;
+}
+
 /* What needs no device; nobody else uses the team meanwhile. */
 static void *run_preparation(void *argument) {
     Preparation *preparation = argument;
-    Rig *rig = preparation->rig;
-    double begin = wire_now();
-    preparation->good = prepare_gate(rig, &preparation->why);
-    rig_charge(rig, PHASE_GATE, &begin);
-    if (preparation->good && rig->hands == &hands_device)
-        preparation->good = choose_domain(rig, &preparation->why);
-    rig_charge(rig, PHASE_HOST, &begin);
+    preparation->good = prepare_all(preparation->rig, &preparation->why);
     return NULL;
 }
 
@@ -377,15 +394,6 @@ static bool end_preparation(Rig *rig, Why *why) {
     return preparation->good;
 }
 
-static bool self_test(Rig *rig, Why *why) {
-    const char *reason = "";
-    BenchReport *report = &rig->report;
-    report->self_test = gate_self_test(rig->gate, rig->arena, &reason);
-    if (report->self_test) report->mutants_refused = 3;
-    snprintf(report->self_test_message, sizeof report->self_test_message, "%s", reason);
-    return report->self_test || why_set(why, "%s", reason);
-}
-
 static bool allocate_image(Rig *rig, Why *why) {
     return rig->device->allocate(rig->state, round_up(rig->gate->size, SLAB_UNIT), &rig->image,
                                  why);
@@ -393,14 +401,11 @@ static bool allocate_image(Rig *rig, Why *why) {
 
 static bool prepare(Rig *rig, Why *why) {
     double begin = wire_now();
-    bool prepared = end_preparation(rig, why);
+    bool good = end_preparation(rig, why);
     rig_charge(rig, PHASE_PREPARATION, &begin);
-    bool good =
-        prepared && rig->hands->open(rig, why) && allocate_set0(rig, why) && fill_data(rig, why);
+    good = good && rig->hands->open(rig, why) && allocate_set0(rig, why) && fill_data(rig, why) &&
+           (!rig->gate || allocate_image(rig, why));
     rig_charge(rig, PHASE_DATA, &begin);
-    if (!good || rig_has_references(rig)) return rig->report.self_test = good;
-    good = allocate_image(rig, why) && self_test(rig, why);
-    rig_charge(rig, PHASE_SELF_TEST, &begin);
     return good;
 }
 

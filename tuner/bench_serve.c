@@ -9,12 +9,16 @@
 
 #include "tuner/bench_wire.h"
 
+typedef struct Announced { /* a program between its SETUP and its TOOLS */
+    Arena *arena;
+    Rig *rig; /* NULL: `why` */
+    Why why;
+} Announced;
+
 typedef struct Served {
     Opening opening; /* the device's: begun with the process, for all programs */
-    Arena *arena;    /* the program's */
-    Rig *rig;        /* between SETUP and TOOLS it is not ready */
-    bool ready;
-    Why why; /* why there is no rig */
+    Announced now, next;
+    bool ready; /* jobs of `now` are taken */
     Text answer;
 } Served;
 
@@ -57,10 +61,10 @@ static void serve_job(Served *served, WireReader *reader) {
     uint32_t attempt;
     Why why = {""};
     if (bench_get_job(arena, reader, &job, &attempt))
-        do_job(served->rig, &job, (int)attempt, &result, &why);
+        do_job(served->now.rig, &job, (int)attempt, &result, &why);
     else
         snprintf(result.message, sizeof result.message, "a damaged job came over the wire");
-    bench_put_answer(&served->answer, result.outcome, &why, &served->rig->report);
+    bench_put_answer(&served->answer, result.outcome, &why, &served->now.rig->report);
     wire_put_bytes(&served->answer, &result, sizeof result);
     arena_close(arena);
 }
@@ -88,7 +92,7 @@ static Outcome mount_all(Rig *rig, Arena *arena, WireReader *reader, Mounted *mo
 
 static void serve_rank(Served *served, WireReader *reader) {
     Arena *arena = arena_open();
-    Rig *rig = served->rig;
+    Rig *rig = served->now.rig;
     Why why = {""};
     double budget = wire_get_f64(reader);
     uint32_t count = wire_get_u32(reader), mounted_count = 0;
@@ -116,33 +120,36 @@ static void serve_identify(Served *served) {
     wire_put_bytes(&served->answer, &identity, sizeof identity);
 }
 
-static void drop_program(Served *served) {
-    if (served->rig) rig_close(served->rig);
-    if (served->arena) arena_close(served->arena);
-    served->rig = NULL;
-    served->arena = arena_open();
-    served->ready = false;
+static void drop(Announced *program) {
+    if (program->rig) rig_close(program->rig);
+    if (program->arena) arena_close(program->arena);
+    *program = (Announced){0};
 }
 
-/* No answer yet: what is wrong is said when the tools come. */
+/* No answer yet: what is wrong is said when the tools come. Jobs of the program before go on. */
 static void serve_setup(Served *served, WireReader *reader) {
+    Announced *next = &served->next;
     BenchSetup setup;
     const Ir *ir, *rounded;
-    drop_program(served);
-    why_set(&served->why, "a damaged program came over the wire");
-    if (bench_get_setup(served->arena, reader, &setup, &ir, &rounded) &&
-        given_get(served->arena, reader, ir, &setup.given, &served->why))
-        served->rig = rig_begin(served->arena, &served->opening, &setup, ir, rounded);
+    drop(next);
+    next->arena = arena_open();
+    why_set(&next->why, "a damaged program came over the wire");
+    if (bench_get_setup(next->arena, reader, &setup, &ir, &rounded) &&
+        given_get(next->arena, reader, ir, &setup.given, &next->why))
+        next->rig = rig_begin(next->arena, &served->opening, &setup, ir, rounded);
 }
 
 static void serve_tools(Served *served, WireReader *reader) {
     BenchReport none = {0};
     Binary tools[BENCH_TOOLS_MAX] = {{0}};
-    Rig *rig = served->rig;
-    bool whole = bench_get_tools(served->arena, reader, tools);
-    served->ready = rig && whole && rig_finish(rig, tools, &served->why);
-    bench_put_answer(&served->answer, served->ready ? OUTCOME_OK : OUTCOME_LAUNCH, &served->why,
-                     rig ? &rig->report : &none);
+    Announced *now = &served->now;
+    drop(now);
+    *now = served->next;
+    served->next = (Announced){0};
+    served->ready = now->rig && bench_get_tools(now->arena, reader, tools) &&
+                    rig_finish(now->rig, tools, &now->why);
+    bench_put_answer(&served->answer, served->ready ? OUTCOME_OK : OUTCOME_LAUNCH, &now->why,
+                     now->rig ? &now->rig->report : &none);
 }
 
 /* The kind of the answer; BENCH_SETUP: none is due; 0: the message makes no sense. */
@@ -186,10 +193,10 @@ int bench_serve(const Device *device, int index, int fd) {
         if (wire_send(fd, kind, frame.id, served.answer.data, served.answer.length, -1) != WIRE_OK)
             kind = 0;
     }
-    drop_program(&served);
+    drop(&served.now);
+    drop(&served.next);
     opening_close(&served.opening);
     text_free(&frame.body);
     text_free(&served.answer);
-    arena_close(served.arena);
     return kind == 0;
 }

@@ -3,8 +3,9 @@
  *   parent   IDENTIFY                SETUP   TOOLS           JOB             RANK
  *   worker             IDENTITY                      READY           RESULT           RANKED
  *
- * A SETUP brings a program in place of the one before; READY, with its id, comes once the data are
- * prepared; jobs may be sent before. The answers carry the worker's report. */
+ * A SETUP announces a program; its TOOLS bring it in place of the one before; READY, with the id of
+ * both, comes once the data are prepared; jobs may be sent before. The answers carry the worker's
+ * report. */
 #ifndef KF_BENCH_WIRE_H
 #define KF_BENCH_WIRE_H
 

@@ -23,7 +23,7 @@
     BESIDE(COMPILERS, compilers, "compile workers, summed over them")                 \
     BESIDE(LAST, last_compiled, "from the first unit's hand-out to the last result")  \
     BESIDE(DRIVER, driver, "driver and context started")                              \
-    BESIDE(TOOLS, tools, "the device's oracle awaited")                               \
+    BESIDE(TOOLS, tools, "from a program's announcement to its oracle")                \
     BESIDE(GATE, gate, "the gate's edges computed")                                   \
     BESIDE(HOST, host, "the host's copy of the data, its oracle")                     \
     BESIDE(PREPARATION, preparation, "gate and host's copy awaited")                  \

@@ -14,9 +14,10 @@ static void take(void *owner, uint32_t id, const Compiled *compiled) {
 }
 
 void race_begin(Race *race, Arena *arena, Workers *workers, const TuneProblem *problem,
-                const Companion *chain) {
-    *race = (Race){.arena = arena, .workers = workers, .problem = problem};
-    tools_begin(&race->tools, arena, workers, problem->ir, problem->rounded);
+                const TuneOptions *options, const Companion *chain) {
+    BenchOptions bench = {options->seed, options->hot, RUN_LIMIT, problem->journal, problem->given};
+    *race = (Race){.arena = arena, .workers = workers};
+    tools_begin(&race->tools, arena, workers, problem->ir, problem->rounded, &bench);
     race->owner = workers_enter(workers, race, take);
     race->chain_count = race->chain_missing = chain ? chain->source_count : 0;
     race->chain = arena_array(arena, Binary, race->chain_count + 1);
@@ -82,11 +83,9 @@ static void run_all(Race *race, const TuneOptions *options, const Runner *runner
 
 bool race_end(Race *race, const TuneOptions *options, const Runner *runners, uint32_t count,
               Result *results, BenchReport *report, Why *why) {
-    const TuneProblem *p = race->problem;
-    BenchOptions bench_options = {options->seed, options->hot, RUN_LIMIT, p->journal, p->given};
     if (count > RUNNERS_MAX) count = RUNNERS_MAX;
     if (race->why.text[0]) return why_set(why, "%s", race->why.text);
-    if (!tools_set_up(&race->tools, &bench_options, why)) return false;
+    if (!tools_set_up(&race->tools, why)) return false;
     run_all(race, options, runners, count, results);
     bench_report(race->workers->bench, report, why);
     return true;

@@ -17,7 +17,6 @@ typedef struct Runner {
 typedef struct Race {
     Arena *arena;
     Workers *workers;
-    const TuneProblem *problem;
     Tools tools;
     uint32_t owner;
     Binary *chain; /* per module of the eager chain */
@@ -27,7 +26,7 @@ typedef struct Race {
 
 /* `problem` gives device, oracle and journal. `chain` (or NULL): Runs of these sources will race. */
 void race_begin(Race *race, Arena *arena, Workers *workers, const TuneProblem *problem,
-                const Companion *chain);
+                const TuneOptions *options, const Companion *chain);
 /* The chain's binaries; NULL if one does not compile. */
 const Binary *race_chain(Race *race);
 /* Judges all of them, then times those that are right in turn. results[i].outcome says what became

@@ -10,6 +10,7 @@ typedef struct Tools {
     Arena *arena;
     Workers *workers;
     const Ir *ir, *rounded; /* rounded: NULL if the same */
+    BenchOptions options;
     uint32_t owner;
     Binary made[BENCH_TOOLS_MAX];
     uint32_t count, missing;
@@ -18,9 +19,13 @@ typedef struct Tools {
 } Tools;
 
 /* Hands them to the compilers; a device whose memory is the host's needs none. */
-void tools_begin(Tools *tools, Arena *arena, Workers *workers, const Ir *ir, const Ir *rounded);
-/* The measuring worker gets the program, and the tools as soon as they are compiled: somebody must wait
- * for the workers. */
-bool tools_set_up(Tools *tools, const BenchOptions *options, Why *why);
+void tools_begin(Tools *tools, Arena *arena, Workers *workers, const Ir *ir, const Ir *rounded,
+                 const BenchOptions *options);
+/* The measuring worker may prepare the program while it measures the one before. Nothing where that
+ * would disturb what it measures, or take much of the host's memory. */
+void tools_announce(Tools *tools);
+/* The measuring worker turns to the program as soon as the tools are compiled: somebody must wait for the
+ * workers. */
+bool tools_set_up(Tools *tools, Why *why);
 
 #endif

@@ -162,7 +162,9 @@ Tuning *tune_begin(Arena *arena, const TuneProblem *problem, const TuneOptions *
     for (uint32_t i = 0; i < problem->companion_count; i++)
         t->companion_binaries[i] =
             arena_array(arena, Binary, problem->companions[i].source_count + 1);
-    tools_begin(&t->tools, arena, workers, problem->ir, problem->rounded);
+    tools_begin(
+        &t->tools, arena, workers, problem->ir, problem->rounded,
+        &(BenchOptions){options->seed, options->hot, RUN_LIMIT, problem->journal, problem->given});
     t->owner = workers_enter(workers, t, tuning_take);
     open_searches(t);
     find_stored(t);
@@ -192,12 +194,15 @@ void tune_drop(Tuning *t) {
         t->searches[i].strategy->close(t->searches[i].search);
 }
 
-bool tune_end(Tuning *t, Why *why) {
-    const TuneProblem *p = t->problem;
-    BenchOptions options = {t->options->seed, t->options->hot, RUN_LIMIT, p->journal, p->given};
+Tools *tune_tools(Tuning *t) {
+    return &t->tools;
+}
+
+bool tune_end(Tuning *t, Tools *next, Why *why) {
     t->began = now();
-    bool ok = tools_set_up(&t->tools, &options, why);
-    if (ok && p->device->host_exclusive) first_units(t);
+    t->next = next;
+    bool ok = tools_set_up(&t->tools, why);
+    if (ok && t->problem->device->host_exclusive) first_units(t);
     if (ok && t->why.text[0]) ok = why_set(why, "%s", t->why.text); /* no compilers */
     if (ok) measure_all(t);
     if (ok) keep(t);
@@ -209,5 +214,5 @@ bool tune_end(Tuning *t, Why *why) {
 
 bool tune(Arena *arena, const TuneProblem *problem, const TuneOptions *options, Workers *workers,
           Tuned *tuned, Why *why) {
-    return tune_end(tune_begin(arena, problem, options, workers, tuned), why);
+    return tune_end(tune_begin(arena, problem, options, workers, tuned), NULL, why);
 }

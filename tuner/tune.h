@@ -100,13 +100,14 @@ typedef struct Tuned {
 
 /* Two halves, so that of several problems the later ones compile while the earlier ones are measured:
  * the first asks for points and hands their units to the workers (not on a device whose timings share
- * the compilers' cores: there the second half does), the second measures and decides. Everything lives
- * in `arena`. True if a run was made at all (winner may be -1); false with `why` if workers or device
+ * the compilers' cores: there the second half does), the second measures and decides; what the bench
+ * will be asked next (or NULL) it prepares meanwhile. Everything lives in `arena`. True if a run was made at all (winner may be -1); false with `why` if workers or device
  * cannot be had. */
 typedef struct Tuning Tuning;
 Tuning *tune_begin(Arena *arena, const TuneProblem *problem, const TuneOptions *options,
                    Workers *workers, Tuned *tuned);
-bool tune_end(Tuning *tuning, Why *why);
+bool tune_end(Tuning *tuning, Tools *next, Why *why);
+Tools *tune_tools(Tuning *tuning);
 /* In place of tune_end: nothing is measured. */
 void tune_drop(Tuning *tuning);
 /* Both halves. */

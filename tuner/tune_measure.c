@@ -38,6 +38,7 @@ static void prepare(Tuning *t) {
     Phase before = workers_phase(t->workers, PHASE_DEVICE);
     workers_attend(t->workers);
     bench_ready(t->bench);
+    if (t->next) tools_announce(t->next);
     workers_phase(t->workers, before);
     t->prepared = true;
 }

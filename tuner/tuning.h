@@ -28,6 +28,7 @@ struct Tuning {
     bool compiles; /* units may still be submitted */
     bool prepared; /* the bench has the program's data */
     Tools tools;
+    Tools *next; /* what the bench may prepare beside this, or NULL */
     ARRAY(Unit) units;
     ARRAY(uint32_t) ready; /* candidates to measure, in order */
     uint32_t ready_next;

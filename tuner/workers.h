@@ -23,7 +23,8 @@ typedef struct Workers {
     int index, jobs;
     DeviceIdentity identity; /* once known */
     Bench *bench;
-    Pool *pool; /* NULL: nothing was to be compiled yet */
+    const void *announced; /* whose program the bench was told of last, and has not turned to yet */
+    Pool *pool;            /* NULL: nothing was to be compiled yet */
     ARRAY(Owner) owners;
     Phases *phases; /* of the run, or NULL */
     double first;   /* when the first unit was handed out */

@@ -43,13 +43,12 @@ static Binary compile(Fixture *f, const char *source) {
 static void give_tools(Fixture *f) {
     Text sources[2] = {{0}, {0}};
     Binary tools[2];
-    if (!f->device->oracle) return;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2 && f->device->oracle; i++) {
         f->device->oracle(&sources[i], i == 0 ? NULL : f->program.ir);
         tools[i] = compile(f, text_string(&sources[i]));
         text_free(&sources[i]);
     }
-    bench_tools(f->bench, tools, 2, NULL);
+    bench_tools(f->bench, tools, f->device->oracle ? 2 : 0, NULL);
 }
 
 static Fixture open_on(const Device *device, const char *text, double run_limit,
@@ -361,6 +360,28 @@ static void crash_while_ranking(void **state) {
     close_fixture(&f);
 }
 
+/* A second program is announced while jobs are of the first: it changes nothing for them, outlasts a
+ * crash, and takes over when its tools come. One that was announced in between is forgotten. */
+static void a_program_is_announced_ahead(void **state) {
+    Fixture f = open_fixture(relu_add, 10, NULL), g = f;
+    BenchOptions options = {.seed = 7, .run_limit = 10};
+    Why why;
+    (void)state;
+    g.program = program_open("out = x * res", "100003");
+    assert_true(bench_setup(f.bench, &f.identity, f.program.ir, NULL, &options, &why));
+    assert_true(bench_setup(f.bench, &f.identity, g.program.ir, NULL, &options, &why));
+    expect(judge(&f, RIGHT), OUTCOME_OK, "");
+    expect(judge(&f, KERNEL("*(volatile int *)8 = 1;")), OUTCOME_CRASH, "signal 11");
+    expect(judge(&f, RIGHT), OUTCOME_OK, "");
+    bench_tools(f.bench, NULL, 0, NULL);
+    bench_ready(f.bench);
+    expect(judge(&g, RIGHT), OUTCOME_WRONG, "out[");
+    expect(judge(&g, KERNEL("for (int64_t i = begin; i < end; i++) out[i] = x[i] * r[i];")),
+           OUTCOME_OK, "");
+    program_close(&g.program);
+    close_fixture(&f);
+}
+
 /* A device that cannot be opened: the first job says why, and no further one is taken. */
 static void no_device(void **state) {
     const Device *cuda = device_find("cuda");
@@ -539,6 +560,7 @@ int main(void) {
         cmocka_unit_test(in_place_is_doubled_once),
         cmocka_unit_test(timing_rotates_and_ranks),
         cmocka_unit_test(crash_while_ranking),
+        cmocka_unit_test(a_program_is_announced_ahead),
         cmocka_unit_test(no_device),
         cmocka_unit_test(a_gpu_judges),
         cmocka_unit_test(a_gpu_times),

@@ -13,11 +13,11 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "compiler/near.h"
 #include "compiler/eval.h"
 #include "compiler/fuse.h"
 #include "compiler/gate.h"
 #include "compiler/ir_text.h"
+#include "compiler/near.h"
 #include "compiler/verify.h"
 #include "planned.h"
 #include "random_program.h"

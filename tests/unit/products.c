@@ -235,6 +235,7 @@ static void one_element_of_four_million(void **unused) {
     assert_true(device_cpu.identify(0, true, &identity, &why));
     Bench *bench = bench_open(&device_cpu, 0, &why);
     assert_true(bench && bench_setup(bench, &identity, program.ir, NULL, &options, &why));
+    bench_tools(bench, NULL, 0, NULL);
     assert_non_null(bench);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Result result = judge(arena, bench, &identity, program.ir, cases[i].source);
