@@ -15,41 +15,45 @@
 
 typedef struct Case {
     const char *call, *exact; /* of float x, y and of double a, b, which have the same values */
-    const char *bound;        /* ulp */
+    uint32_t primitive;       /* whose bound it has, if it is one */
+    const char *bound;        /* else, ulp */
 } Case;
 
 static const Case cases[] = {
-    {"k_erfc(x)", "erfc(a)", NULL},
-    {"k_gelu<4>(x)", "gelu(a)", "8 + 2 * a * a"},
-    {"k_gelu<2>(x)", "gelu(a)", "8 + 2 * a * a"},
-    {"k_round_bf16(k_gelu<2>(k_round_bf16(x)))", "HELD(k_round_bf16)", "1"},
-    {"k_round_f16(k_gelu<2>(k_round_f16(x)))", "HELD(k_round_f16)", "1"},
-    {"k_near_exp(x)", "exp(a)", "80"},
-    {"k_near_exp2(x)", "exp2(a)", "10"},
-    {"k_near_expm1(x)", "expm1(a)", "120"},
-    {"k_near_log(x)", "log(a)", "120"},
-    {"k_near_log2(x)", "log2(a)", "120"},
-    {"k_near_log1p(x)", "log1p(a)", "120"},
-    {"k_near_tanh(x)", "tanh(a)", "60"},
-    {"k_near_tanh_bf16(x)", "tanh(a)", "8192"},
-    {"k_near_erf(x)", "erf(a)", "120"},
-    {"k_near_erfc(x)", "erfc(a)", "320"},
-    {"k_near_sqrt(x)", "sqrt(a)", "2"},
-    {"k_near_div(x, y)", "a / b", "2"},
-    {"k_near_div(y, x)", "b / a", "2"},
+    {"k_erfc(x)", "erfc(a)", P_ERFC, NULL},
+    {"k_gelu<4>(x)", "gelu(a)", P_NOT, "8 + 2 * a * a"},
+    {"k_gelu<2>(x)", "gelu(a)", P_NOT, "8 + 2 * a * a"},
+    {"k_round_bf16(k_gelu<2>(k_round_bf16(x)))", "HELD(k_round_bf16)", P_NOT, "1"},
+    {"k_round_f16(k_gelu<2>(k_round_f16(x)))", "HELD(k_round_f16)", P_NOT, "1"},
+    {"k_near_exp(x)", "exp(a)", P_NEAR_EXP, NULL},
+    {"k_near_exp2(x)", "exp2(a)", P_NEAR_EXP2, NULL},
+    {"k_near_expm1(x)", "expm1(a)", P_NEAR_EXPM1, NULL},
+    {"k_near_log(x)", "log(a)", P_NEAR_LOG, NULL},
+    {"k_near_log2(x)", "log2(a)", P_NEAR_LOG2, NULL},
+    {"k_near_log1p(x)", "log1p(a)", P_NEAR_LOG1P, NULL},
+    {"k_near_tanh(x)", "tanh(a)", P_NEAR_TANH, NULL},
+    {"k_near_tanh_bf16(x)", "tanh(a)", P_BF16_TANH, NULL},
+    {"k_near_erf(x)", "erf(a)", P_NEAR_ERF, NULL},
+    {"k_near_erfc(x)", "erfc(a)", P_NEAR_ERFC, NULL},
+    {"k_near_sqrt(x)", "sqrt(a)", P_NEAR_SQRT, NULL},
+    {"k_near_div(x, y)", "a / b", P_NEAR_DIV, NULL},
+    {"k_near_div(y, x)", "b / a", P_NEAR_DIV, NULL},
 };
 
-/* off: distance in ulp of the exact result's f32, as a fraction of the bound; 2^128 stands for infinity. */
+/* off: distance from the exact result, as a fraction of the bound; 2^128 stands for infinity. unit<NEAR>: an ulp of
+ * primitives.def, of near.def. HELD: 4 units aside of gelu, rounded to 16 bits: what lies between is exact. */
 static const char checks[] =
     "K_INLINE double held(double v) { return v > 0x1p128 ? 0x1p128 : v < -0x1p128 ? -0x1p128 : v; "
     "}\n"
-    "K_INLINE float off(float got, double exact, double bound) {\n"
-    "    const double y = held(got), v = held(exact);\n"
-    "    if (got != got || exact != exact) return (got != got) == (exact != exact) ? 0 : K_INF;\n"
-    "    if (got == 0 && exact == 0) return 1 / got == (float)(1 / exact) ? 0 : K_INF;\n"
+    "template <bool NEAR> K_INLINE double unit(double v) {\n"
     "    const long long power = __double_as_longlong(v) >> 52 & 2047, ulp = power < 897 ? 874 : "
     "power - 23;\n"
-    "    return (float)(fabs(y - v) / (__longlong_as_double(ulp << 52) * bound));\n"
+    "    return NEAR ? fmax(fabs(v) * 0x1p-23, 0x1p-148) : __longlong_as_double(ulp << 52);\n"
+    "}\n"
+    "template <bool NEAR> K_INLINE float off(float got, double exact, double bound) {\n"
+    "    if (got != got || exact != exact) return (got != got) == (exact != exact) ? 0 : K_INF;\n"
+    "    if (got == 0 && exact == 0) return 1 / got == (float)(1 / exact) ? 0 : K_INF;\n"
+    "    return (float)(fabs(held(got) - held(exact)) / (unit<NEAR>(held(exact)) * bound));\n"
     "}\n"
     "K_INLINE double gelu(double a) { return 0.5 * (a < -40 ? -40 : a) * erfc(a * "
     "(double)-0.70710678f); }\n"
@@ -59,7 +63,7 @@ static const char checks[] =
     "#define HELD(round) between(round(k_gelu<2>(round(x))), round(gelu(round(a)) * (1 - "
     "0x1p-22)), \\\n"
     "                           round(gelu(round(a)) * (1 + 0x1p-22)))\n"
-    "#define CHECK(name, call, exact, bound) \\\n"
+    "#define CHECK(name, call, exact, near, bound) \\\n"
     "extern \"C\" __global__ void name(float *worst, float *where, const long long step) { \\\n"
     "    const long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x; \\\n"
     "    float most = -1, at = 0; \\\n"
@@ -67,7 +71,7 @@ static const char checks[] =
     "        const float x = __uint_as_float((unsigned int)i); \\\n"
     "        const float y = __uint_as_float((unsigned int)i * 2654435761u + 12345u); \\\n"
     "        const double a = x, b = y; \\\n"
-    "        const float is = off(call, exact, bound); \\\n"
+    "        const float is = off<near>(call, exact, bound); \\\n"
     "        if (is > most) most = is, at = x; \\\n"
     "    } \\\n"
     "    worst[first] = most; \\\n"
@@ -88,14 +92,16 @@ typedef struct Rig {
 
 static const char *bound_of(Rig *rig, const Case *c) {
     return c->bound ? c->bound
-                    : arena_printf(rig->arena, "%g", primitive_info(P_ERFC)->ulp_cuda_f32);
+                    : arena_printf(rig->arena, "%g",
+                                   primitive_info((Primitive)c->primitive)->ulp_cuda_f32);
 }
 
 static void write_source(Rig *rig, Text *source) {
     Text body = {0};
     text_add(&body, checks);
     for (int i = 0; i < CASES; i++)
-        text_printf(&body, "CHECK(check%d, %s, %s, %s)\n", i, cases[i].call, cases[i].exact,
+        text_printf(&body, "CHECK(check%d, %s, %s, %d, %s)\n", i, cases[i].call, cases[i].exact,
+                    primitive_info((Primitive)cases[i].primitive)->class == CLASS_NEAR,
                     bound_of(rig, &cases[i]));
     text_add(source, "#define K_F64 0\n#define K_INDEX64 0\ntypedef int k_index;\n");
     emit_prelude(source, &emit_language_cuda, text_string(&body));

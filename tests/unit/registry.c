@@ -80,8 +80,9 @@ static void finds_primitives_by_c_spelling(void **state) {
     const struct {
         const char *name;
         Primitive primitive;
-    } cases[] = {{"expf", P_EXP},    {"exp", P_EXP},    {"fabsf", P_FABS},  {"fmaxf", P_FMAX},
-                 {"rintf", P_ROUND}, {"rint", P_ROUND}, {"round", P_ROUND}, {"fmaf", P_FMA}};
+    } cases[] = {{"erfcf", P_ERFC}, {"expf", P_EXP},    {"exp", P_EXP},
+                 {"fabsf", P_FABS}, {"fmaxf", P_FMAX},  {"rintf", P_ROUND},
+                 {"rint", P_ROUND}, {"round", P_ROUND}, {"fmaf", P_FMA}};
     Primitive primitive;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_true(primitive_find(cases[i].name, &primitive) && primitive == cases[i].primitive);
