@@ -71,8 +71,9 @@ K_INLINE float k_lg2_normal(float x) {
 //@ k_erfc
 // For z >= 0 it is exp(-z z) t Q(t), t = 1 / (1 + z / 2). z z is `square` + `low`; -z z log2(e) is rounded to a multiple
 // of 2^-14, of which 2^32 times the power is never subnormal. `rest`, first, is what that power and t are off by, then
-// what the product lacks: few roundings remain. 33 instructions where erfcf has 44, and no larger an error. |z|
-// as it stands is the same of x c and x -c for the compiler, so that both erfc are one's work.
+// what the product lacks: few roundings remain, and the unit's own 2 ulp: 4.65 ulp over all numbers on an H200, where
+// erfcf promises 4 in 44 instructions, not 33. |z| as it stands is the same of x c and x -c for the compiler, so that
+// both erfc are one's work.
 K_INLINE float k_erfc(float z) {
     const float size = k_min(fmaxf(z, -z), 10.1f), half = 0.5f * size; // the result is 0 from 10.06 on
     const float t = k_rcp(1.0f + half), off = fmaf(-t, half, 1.0f - t), nearer = fmaf(t, off, t);
