@@ -146,8 +146,41 @@ static void compare_vectors(const Writer *w, const IrNode *node, const char *sig
     if (narrow) text_add(w->out, ")");
 }
 
+static bool value_is_primitive(const Writer *w, Value value, Primitive primitive) {
+    const IrNode *node = ir_node(w->plan->ir, value);
+    return ir_is_primitive(node) && ir_primitive(node) == primitive;
+}
+
+/* max(a, c) and min(a, c) as ops.kf has them, a > c || a != a ? a : c, for a number c that is not 0:
+ * one instruction, which of zeros takes another than the formula. */
+static const char *extreme(const Writer *w, const IrNode *node) {
+    const IrNode *either = ir_node(w->plan->ir, node->arg[0]);
+    Scalar bound;
+    if (w->language->vector || value_kind(node->type.dtype) != VALUE_REAL ||
+        !plan_constant(w->plan, node->arg[2], &bound) || bound.real == 0 || isnan(bound.real) ||
+        !value_is_primitive(w, node->arg[0], P_OR))
+        return NULL;
+    const IrNode *order = ir_node(w->plan->ir, either->arg[0]);
+    const IrNode *unequal = ir_node(w->plan->ir, either->arg[1]);
+    bool nan = value_is_primitive(w, either->arg[1], P_NE) && unequal->arg[0] == node->arg[1] &&
+               unequal->arg[1] == node->arg[1];
+    bool larger = value_is_primitive(w, either->arg[0], P_GT);
+    if (!nan || (!larger && !value_is_primitive(w, either->arg[0], P_LT))) return NULL;
+    if (order->arg[0] != node->arg[1] || order->arg[1] != node->arg[2]) return NULL;
+    return larger ? "k_max" : "k_min";
+}
+
 static void select_expression(const Writer *w, const IrNode *node) {
     ValueKind kind = value_kind(node->type.dtype);
+    const char *name = extreme(w, node);
+    if (name) {
+        text_printf(w->out, "%s(", name);
+        operand(w, node->arg[1], true);
+        text_add(w->out, ", ");
+        operand(w, node->arg[2], true);
+        text_add(w->out, ")");
+        return;
+    }
     if (w->language->vector) {
         text_add(w->out, "k_select");
         if (kind != VALUE_REAL) text_printf(w->out, "_%s", kind_word(kind));
