@@ -4,7 +4,8 @@
  *     TuneProblem --tune--> Tuned --summary--> Report, Launcher
  *
  * The objects stand in kfuse_objects.h; what callers do with them in kfuse_session.c,
- * kfuse_program.c and kfuse_kernel.c; what stands around the stages of tuning in kfuse_tune.c.
+ * kfuse_program.c and kfuse_kernel.c; what stands around the stages of tuning in kfuse_tune.c and
+ * kfuse_race.c.
  * kfuse_info.c answers questions. */
 #include "kfuse.h"
 
