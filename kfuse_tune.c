@@ -40,12 +40,12 @@ bool tuning_identify(KfSession *session, const Device *device, int index, Bench 
     Text text = {0};
     bool unseen;
     if (!bench && tuning_recall(session, device, index, arena, identity, &unseen)) return true;
+    bool lasts = record_key(device, index, arena, &key, &quick); /* before the wait */
     if (!(bench ? bench_identify(bench, identity, why)
                 : device->identify(index, true, identity, why)))
         return false;
     identity_save(&text, identity);
-    if (record_key(device, index, arena, &key, &quick))
-        store_put_answer(session->store, &key, text_string(&text));
+    if (lasts) store_put_answer(session->store, &key, text_string(&text));
     text_free(&text);
     return true;
 }
