@@ -4,7 +4,8 @@
  *     TuneProblem --tune--> Tuned --summary--> Report, Launcher
  *
  * The objects stand in kfuse_objects.h; what callers do with them in kfuse_session.c,
- * kfuse_program.c and kfuse_kernel.c; what stands around the stages of tuning in kfuse_tune.c.
+ * kfuse_program.c and kfuse_kernel.c; what stands around the stages of tuning in kfuse_tune.c and
+ * kfuse_race.c.
  * kfuse_info.c answers questions. */
 #include "kfuse.h"
 
@@ -232,8 +233,9 @@ static KfStatus start(KfKernel *kernel, const KfTuneOptions *in, DeviceIdentity 
     phases_enter(&kernel->phases, PHASE_STORE);
     if (!device_select(kernel->program->device, &kernel->device, &kernel->index, &why))
         return session_say(session, KF_ENVIRONMENT, "%s", why.text);
-    *known =
-        tuning_recall(session, kernel->device, kernel->index, kernel->arena, identity, &unseen);
+    unseen = kernel->device->enter && store_is_new(session->store); /* no need to ask */
+    *known = !unseen && tuning_recall(session, kernel->device, kernel->index, kernel->arena,
+                                      identity, &unseen);
     bool good = *known || (tuning_workers(kernel, in->jobs, &why) &&
                            (!unseen || workers_warm(&kernel->workers, &why)));
     phases_enter(&kernel->phases, PHASE_PLAN);

@@ -153,6 +153,8 @@ KfStatus tuning_fits_memory(KfProgram *program, const DeviceIdentity *identity);
 /* Run and binaries from an earlier answer, without any driver. */
 bool tuning_answer(KfKernel *kernel, const Partitions *partitions, const TuneOptions *options,
                    double began);
+/* Gives the kernel the Run of the partition's parts. */
+void tuning_assemble(KfKernel *kernel, const Partition *partition);
 /* The kernel's workers, if they do not run yet. */
 bool tuning_workers(KfKernel *kernel, int jobs, Why *why);
 /* `whole` is the program itself, for judging several kernels together. */
@@ -161,6 +163,11 @@ KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *whole, const Partiti
 
 /* No output has elements: an empty Run, nothing compiled, nothing stored. */
 KfStatus tuning_nothing(KfKernel *kernel, const DeviceIdentity *identity, double began);
+
+/* kfuse_race.c: tunes all parts, races the ways if there are several; the kernel has the winner and its
+ * report. KF_INTERRUPTED with a kernel, too, if one is right so far. */
+KfStatus race_ways(KfKernel *kernel, const TuneProblem *whole, const Partitions *partitions,
+                   const TuneOptions *options, const Chain *eager);
 
 /* kfuse_partition.c: a chain's steps as parts, not tuned. */
 void partition_add(Arena *arena, Partitions *partitions, const Chain *chain);

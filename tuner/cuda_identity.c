@@ -179,11 +179,12 @@ static bool identify_started(int index, DeviceIdentity *identity, Why *why) {
     char driver[32];
     *identity = (DeviceIdentity){0};
     if (!cuda_load(&cuda, why)) return false;
+    driver_text(&cuda, driver, sizeof driver);
+    if (!name_compiler(identity, driver, why))
+        return false; /* while another thread starts the driver */
     if (!cuda_check(&cuda, cuda.Init(0), "the NVIDIA driver does not start", why)) return false;
     if (!cuda_check(&cuda, cuda.DeviceGet(&device, index), "no such CUDA device", why))
         return false;
-    driver_text(&cuda, driver, sizeof driver);
-    if (!name_compiler(identity, driver, why)) return false;
     read_limits(&cuda, device, identity);
     read_names(&cuda, device, index, identity);
     return true;

@@ -62,6 +62,10 @@ bool store_keeps(const Store *store) {
     return store->db && store->writes;
 }
 
+bool store_is_new(const Store *store) {
+    return !store->db || store->fresh;
+}
+
 /* --- putting */
 
 static int write_queue(Store *store) {

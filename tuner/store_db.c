@@ -192,6 +192,7 @@ static int make_tables(Store *store) {
     if (rc == SQLITE_OK) rc = db_exec(store, row_tables);
     if (rc == SQLITE_OK) rc = db_exec(store, version);
     if (rc != SQLITE_OK) db_exec(store, "ROLLBACK");
+    store->fresh = rc == SQLITE_OK;
     return rc;
 }
 

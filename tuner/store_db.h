@@ -31,6 +31,7 @@ typedef struct Put {
 struct Store {
     sqlite3 *db;    /* NULL: answers nothing, keeps nothing */
     bool writes;    /* what is put is kept */
+    bool fresh;     /* its tables were made just now */
     bool renewed;   /* a damaged database was set aside: once is enough */
     bool abandoned; /* a statement took too long */
     uint32_t steps; /* of the running statement */

@@ -114,6 +114,51 @@ static void returns_early_for_the_callers_descriptor(void **state) {
     close(ends[1]);
 }
 
+#define UNIT(owner, number) ((uint64_t)(owner) << 32 | (number))
+
+/* What the first owner has is compiled before what the second has, but for what is in flight. */
+static void owners_take_their_turns(void **state) {
+    (void)state;
+    const uint64_t order[] = {UNIT(2, 1), UNIT(1, 1), UNIT(1, 2), UNIT(2, 2)};
+    Pool *pool = open_pool(1, 60);
+    submit(pool, UNIT(3, 1), GOOD); /* so that the worker is there */
+    free(next(pool).binary);
+    submit(pool, UNIT(2, 1), GOOD);
+    submit(pool, UNIT(2, 2), GOOD);
+    submit(pool, UNIT(2, 3), GOOD);
+    submit(pool, UNIT(1, 1), GOOD);
+    submit(pool, UNIT(1, 2), GOOD);
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        Compiled unit = next(pool);
+        assert_int_equal(unit.id, order[i]);
+        free(unit.binary);
+    }
+    free(next(pool).binary);
+    assert_int_equal(pool_pending(pool), 0);
+    pool_close(pool);
+}
+
+static void owners_units_are_forgotten(void **state) {
+    (void)state;
+    Pool *pool = open_pool(1, 60);
+    Compiled unit;
+    submit(pool, UNIT(1, 1), ENDLESS);
+    assert_false(pool_wait(pool, 0.5, -1, &unit));
+    submit(pool, UNIT(1, 2), GOOD);
+    submit(pool, UNIT(2, 1), GOOD);
+    assert_int_equal(pool_forget(pool, 2), 1);
+    assert_int_equal(pool_forget(pool, 1), 1);
+    assert_int_equal(pool_pending(pool), 1); /* in flight */
+    assert_int_equal(pool_stop(pool, 1), 1);
+    assert_int_equal(pool_pending(pool), 0);
+    submit(pool, UNIT(2, 2), GOOD); /* by a fresh worker */
+    unit = next(pool);
+    assert_int_equal(unit.id, UNIT(2, 2));
+    assert_int_equal(unit.outcome, OUTCOME_OK);
+    free(unit.binary);
+    pool_close(pool);
+}
+
 /* Processes whose parent is `parent`. */
 static int children(pid_t parent, pid_t *list, int room) {
     int count = 0;
@@ -255,6 +300,8 @@ int main(void) {
         cmocka_unit_test(compiles_good_and_bad_units),
         cmocka_unit_test(stops_a_hung_compile_alone),
         cmocka_unit_test(returns_early_for_the_callers_descriptor),
+        cmocka_unit_test(owners_take_their_turns),
+        cmocka_unit_test(owners_units_are_forgotten),
         cmocka_unit_test(replaces_a_killed_worker),
         cmocka_unit_test(leaves_no_worker_behind),
         cmocka_unit_test(refuses_what_is_no_worker),
