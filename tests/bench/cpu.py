@@ -72,8 +72,8 @@ class Cpu:
         self.exact = cpu_ops.numpy(numpy, self.special.erf if self.special else numpy.vectorize(math.erf))
 
     def describe(self):
-        rivals = ", ".join(f"{m.__name__.split('.')[0]} {getattr(m, '__version__', '')}".strip()
-                           for m in (numpy, self.special, self.numexpr, self.jax) if m)
+        rivals = ", ".join(f"{m.__name__} {m.__version__}"
+                           for m in (numpy, self.special and optional("scipy"), self.numexpr, self.jax) if m)
         return f"{model()}, {self.threads} thread{'s' * (self.threads > 1)}, {rivals}"
 
     # --- arrays
