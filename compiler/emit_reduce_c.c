@@ -127,6 +127,7 @@ static uint32_t choose_knobs(const ReduceC *e, KnobText knobs[C_KNOBS]) {
     return count;
 }
 
+/* 65536 elements take one thread 12 us, less than waking another may. */
 static void print_rules(const ReduceC *e) {
     const char *size = e->columns ? "kf_outer * kf_depth * kf_inner" : "kf_outer * kf_depth";
     const char *results = e->columns ? "kf_outer * kf_inner" : "kf_outer";
@@ -135,8 +136,7 @@ static void print_rules(const ReduceC *e) {
         "//! require  __THREADS__ <= cpus\n"
         "//! prefer   __THREADS__ != cpus && (__THREADS__ == 0 || __THREADS__ * 4 >= cpus || "
         "%s < 262144)\n"
-        "//! launch   block = __THREADS__ ? __THREADS__ : max(1, min(cpus, ceildiv(%s, "
-        "16384)))\n"
+        "//! launch   block = __THREADS__ ? __THREADS__ : max(1, min(cpus, %s // 65536))\n"
         "//! launch   %s_join  grid = kf_depth > %s ? 1 : 0  block = __THREADS__ ? "
         "__THREADS__ : max(1, min(cpus, ceildiv(kf_depth, %s) * %s // 16384))\n"
         "//! workspace kf_depth > %s ? ceildiv(kf_depth, %s) * %s * %u : 0\n",

@@ -205,6 +205,10 @@ static uint32_t choose_knobs(const RowsC *e, KnobText knobs[ROWS_KNOBS]) {
     return count;
 }
 
+/* Elements for which one thread is enough, where rows are read several times and where but once: 65536
+ * take 12 us then, less than waking another may. */
+enum { ALONE = 8192, ALONE_ONCE = 65536 };
+
 static void print_rules(const RowsC *e) {
     text_add(e->out, "//! require  __THREADS__ <= cpus\n");
     if (has_blocks(e))
@@ -212,10 +216,12 @@ static void print_rules(const RowsC *e) {
     if (any_join(e))
         text_printf(e->out, "//! prefer   __ONLINE__ == 1 || kf_cols > __BLOCK__%s\n",
                     e->sweeps->kept.count ? " || __KEEP__ == 0" : "");
-    text_add(e->out, "//! prefer   __THREADS__ == 0 || (__THREADS__ < cpus && kf_rows * kf_cols <= "
-                     "262144)\n"
-                     "//! launch   block = __THREADS__ ? __THREADS__ : max(1, min(min(cpus, "
-                     "kf_rows), kf_rows * kf_cols // 8192))\n");
+    text_printf(e->out,
+                "//! prefer   __THREADS__ == 0 || (__THREADS__ < cpus && kf_rows * kf_cols <= "
+                "262144)\n"
+                "//! launch   block = __THREADS__ ? __THREADS__ : max(1, min(min(cpus, "
+                "kf_rows), kf_rows * kf_cols // %d))\n",
+                e->sweeps->list.count == 1 ? ALONE_ONCE : ALONE);
 }
 
 static void print_code(const RowsC *e) {

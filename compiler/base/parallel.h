@@ -18,8 +18,8 @@ int team_size(const Team *team);
 void team_close(Team *team);
 
 /* Calls work(context, part) for every part in [0, parts), each once, on the team's threads; part p
- * runs on thread p mod size when parts <= size (so that a static partition stays on its core).
- * Returns when all are done. One call at a time. */
+ * runs on thread p when parts <= size (so that a static partition stays on its core) unless the caller
+ * was done before that thread began. Returns when all are done. One call at a time. */
 void team_run(Team *team, int64_t parts, void (*work)(void *context, int64_t part), void *context);
 
 #endif

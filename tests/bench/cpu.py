@@ -12,6 +12,7 @@ import cells
 import cpu_ops
 
 CACHE_TIMES, SETS = 4, 600  # sets at most
+CHECKED = 128  # first and last rows
 SAMPLE_SECONDS = 1e-3  # calls shorter than this are timed together
 ROUNDS, ROUNDS_SLOW, SLOW = 11, 3, 4  # a contender SLOW times as slow as kfuse at first is timed ROUNDS_SLOW times
 
@@ -71,8 +72,8 @@ class Cpu:
         self.exact = cpu_ops.numpy(numpy, self.special.erf if self.special else numpy.vectorize(math.erf))
 
     def describe(self):
-        rivals = ", ".join(f"{m.__name__.split('.')[0]} {getattr(m, '__version__', '')}".strip()
-                           for m in (numpy, self.special, self.numexpr, self.jax) if m)
+        rivals = ", ".join(f"{m.__name__} {m.__version__}"
+                           for m in (numpy, self.special and optional("scipy"), self.numexpr, self.jax) if m)
         return f"{model()}, {self.threads} thread{'s' * (self.threads > 1)}, {rivals}"
 
     # --- arrays
@@ -132,9 +133,17 @@ class Cpu:
         return {name: call for name, call in everyone.items() if call}
 
     def error(self, cell, kfuse, first):
-        right = listed(self.exact[cell.op](**{name: a.astype(float) for name, a in first.inputs.items()}))
+        """Of the first and last rows, where a row of the result is that of the inputs (kfuse has checked the rest)."""
+        rows, rank = len(first.outputs[0]), first.outputs[0].ndim
+        count = CHECKED if rank > 1 else CHECKED << 10
+
+        def ends(a):
+            same = a.ndim == rank and len(a) == rows > 2 * count
+            return numpy.concatenate([a[:count], a[-count:]]) if same else a
+
+        right = listed(self.exact[cell.op](**{name: ends(a).astype(float) for name, a in first.inputs.items()}))
         kfuse(0)
-        return max(near(out, r, cell.rtol) for out, r in zip(first.outputs, right, strict=True))
+        return max(near(ends(out), r, cell.rtol) for out, r in zip(first.outputs, right, strict=True))
 
     # --- times
 

@@ -1,5 +1,6 @@
 /* Base: the arena, text, places and the printed form of diagnostics, teams of threads. */
 #include <locale.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -284,20 +285,26 @@ static void test_team_runs_every_part_once(void **state) {
 }
 
 typedef struct Owners {
+    _Atomic int begun;
     _Atomic(uintptr_t) threads[4];
 } Owners;
 
+/* No part ends before all have begun: else the caller might do what another thread is late for. */
 static void note_owner(void *context, int64_t part) {
     static _Thread_local char mine;
-    ((Owners *)context)->threads[part] = (uintptr_t)&mine;
+    Owners *owners = context;
+    owners->threads[part] = (uintptr_t)&mine;
+    owners->begun++;
+    while (owners->begun < 4) sched_yield();
 }
 
 static void test_a_part_stays_on_its_thread(void **state) {
     (void)state;
     Team *team = team_open(4);
-    Owners first, again;
+    Owners first = {0};
     team_run(team, 4, note_owner, &first);
     for (int round = 0; round < 100; round++) {
+        Owners again = {0};
         team_run(team, 4, note_owner, &again);
         for (int i = 0; i < 4; i++) assert_true(first.threads[i] == again.threads[i]);
     }
