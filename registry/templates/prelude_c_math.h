@@ -1,5 +1,6 @@
-/* Functions of vectors: libmvec's, and in f32 ones of our own where these are clearly faster. The same operations by
- * lanes whatever the width of a vector, so that the bits are too. Errors are found by tests/unit/functions.c. */
+/* Functions of vectors: libmvec's, and ones of our own where these are clearly faster (polynomials by Sollya's fpminimax,
+ * relative error). By lanes they are the same operations whatever the width of a vector, so that the bits are the same
+ * too. tests/unit/functions.c holds all of them to the ulp that primitives.def states. */
 #include "prelude_c.h"
 
 //@ K_UNARY
