@@ -123,8 +123,8 @@ static void print_load(const RowsEmitter *e) {
 
 static void print_copies(const RowsEmitter *e) {
     const Access *access;
-    text_add(e->out, "    template <int N>\n    __device__ __forceinline__ void copy(slots<N> &to, "
-                     "const ROW &row, int v) const {\n");
+    text_add(e->out, "    template <int N, typename V>\n    __device__ __forceinline__ void copy(slots<N> &to, "
+                     "const ROW &row, V v) const {\n");
     for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));) {
         const char *name = access->name;
         bool dense = access->class == ACCESS_DENSE;
