@@ -73,9 +73,10 @@ static void print_call(const RowsEmitter *e, int indent) {
 }
 
 static void print_keep(const RowsEmitter *e, const char *keep, int indent) {
-    text_printf(e->out,
-                "%*sk_kept<%s, __ITEMS__, k_source<Row>, Row> kept(KF_ENTRY(k_find_source)<Row>(at, ",
-                indent, "", keep);
+    text_printf(
+        e->out,
+        "%*sk_kept<%s, __ITEMS__, k_source<Row>, Row> kept(KF_ENTRY(k_find_source)<Row>(at, ",
+        indent, "", keep);
     cuda_arguments(e->out, e->plan, &e->parameters);
     text_add(e->out, "));\n");
 }
@@ -89,7 +90,8 @@ static const char *blocks_of(const RowsEmitter *e) {
     if (!e->facts->keeps) return "";
     if (e->facts->columns) shared = "(__ITEMS__ > 2 ? 1024 : 1536)";
     if (!e->facts->columns)
-        return arena_printf(e->scratch, ",\n        __KEEP__ == 1 ? %s / (%s) : 1", shared, threads);
+        return arena_printf(e->scratch, ",\n        __KEEP__ == 1 ? %s / (%s) : 1", shared,
+                            threads);
     const char *words =
         arena_printf(e->scratch, "__VEC__ * __ITEMS__ * %u", rows_cuda_words(e->facts));
     return arena_printf(e->scratch,

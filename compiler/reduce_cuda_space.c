@@ -151,7 +151,8 @@ static void print_column_rules(Text *out, const Reduce *reduce, uint32_t part) {
         "//! launch   grid = min(2147483647, %s)  block = __BLOCK__  shared = __ACROSS__ == "
         "__BLOCK__ ? 0 : __BLOCK__ // 2 * %u  dependent = 1  twin = %s\n"
         "//! launch   %s_join  grid = __SPLIT__ == 1 ? 0 : min(2147483647, "
-        "ceildiv(kf_outer * kf_inner, 32))  block = 256  shared = 128 * %u  dependent = 1  twin = %s_join\n"
+        "ceildiv(kf_outer * kf_inner, 32))  block = 256  shared = 128 * %u  dependent = 1  twin = "
+        "%s_join\n"
         "//! workspace __SPLIT__ == 1 ? 0 : __SPLIT__ * kf_outer * kf_inner * %u\n",
         tiles, part, name, name, part, name, part);
 }

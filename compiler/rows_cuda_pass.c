@@ -159,10 +159,11 @@ static void print_level(const RowsEmitter *e, const Parts *parts, const char *na
     for (uint32_t i = 0; i < parts->list.count; i++) {
         Value largest = e->facts->rows->largest[parts->list.data[i].value];
         if (is_first(e, parts, i))
-            text_printf(e->out,
-                        "    %s b%u = a.t%u;\n#pragma unroll\n    for (int step = LANES / 2; step > 0;"
-                        " step /= 2) b%u = k_max(b%u, k_shuffle(b%u, step));\n",
-                        rows_real(e), largest, largest, largest, largest, largest);
+            text_printf(
+                e->out,
+                "    %s b%u = a.t%u;\n#pragma unroll\n    for (int step = LANES / 2; step > 0;"
+                " step /= 2) b%u = k_max(b%u, k_shuffle(b%u, step));\n",
+                rows_real(e), largest, largest, largest, largest, largest);
     }
     for (uint32_t i = 0; i < parts->list.count; i++) {
         const Part *part = &parts->list.data[i];
@@ -414,9 +415,8 @@ static void print_columns(const RowsEmitter *e, uint32_t pass) {
             text_printf(e->out, "        const auto %s_v = row.load_each(%s, %s, v);\n", name, name,
                         rows_step(e, access));
         if (rows_sees_words(e, access))
-            text_printf(e->out,
-                        "        float %s_x[ROW::VEC];\n        k_see_bf16(%s_x, %s_v);\n", name,
-                        name, name);
+            text_printf(e->out, "        float %s_x[ROW::VEC];\n        k_see_bf16(%s_x, %s_v);\n",
+                        name, name, name);
     }
 }
 
@@ -442,7 +442,8 @@ static Values half_of(const RowsEmitter *e, uint32_t pass, const Parts *parts, b
     bool *roots = arena_array(e->scratch, bool, e->plan->ir->nodes.count);
     for (uint32_t i = 0; i < parts->list.count; i++) {
         const Part *part = &parts->list.data[i];
-        if ((part->kind == PART_SCALED) == scaled && !taken_raw(e, parts, part)) roots[node_of(e, part->value)->arg[0]] = true;
+        if ((part->kind == PART_SCALED) == scaled && !taken_raw(e, parts, part))
+            roots[node_of(e, part->value)->arg[0]] = true;
     }
     for (uint32_t i = 0; i < e->plan->stores.count && !scaled; i++)
         if (rows->stored[i] == pass) roots[e->plan->stores.data[i].value] = true;

@@ -7,7 +7,13 @@
 #include "compiler/rows_cuda.h"
 
 /* Above this many operations a vector is one element, and one at a time is compiled. */
-enum { VECTOR_OPERATIONS = 300, VECTOR_BYTES = 16, SHARED_BYTES = 229376, KEPT_WORDS = 64, CLUSTER_BLOCKS = 16 };
+enum {
+    VECTOR_OPERATIONS = 300,
+    VECTOR_BYTES = 16,
+    SHARED_BYTES = 229376,
+    KEPT_WORDS = 64,
+    CLUSTER_BLOCKS = 16
+};
 
 static bool is_long(const RowsCuda *facts) {
     return facts->plan->body.count > VECTOR_OPERATIONS;
@@ -135,8 +141,7 @@ static void print_legal(Text *out, const RowsCuda *facts, uint32_t bytes, uint32
                   "1073741824\n");
     print_vectors_fit(out, facts, scratch);
     text_add(out, "//! require  __CLUSTER__ == 1 || (__RPB__ == 1 && __TPR__ >= 32)\n");
-    if (facts->columns)
-        text_add(out, "//! require  __GRID__ == 0 || __CLUSTER__ == 1\n");
+    if (facts->columns) text_add(out, "//! require  __GRID__ == 0 || __CLUSTER__ == 1\n");
     if (!facts->keeps) return;
     text_printf(out,
                 "//! require  __KEEP__ != 0 || (kf_cols > 0 && __VEC__ * __ITEMS__%s <= %d &&"
@@ -166,8 +171,11 @@ static void print_vectors_sensible(Text *out, const RowsCuda *facts) {
 static void print_kept_sensible(Text *out, const RowsCuda *facts, uint32_t bytes, uint32_t words,
                                 Arena *scratch) {
     const char *span = span_of(facts);
-    text_printf(out, "//! prefer   __KEEP__ == 0 ? __VEC__ * __ITEMS__%s <= %d : __ITEMS__ == 4 ? __KEEP__ == 2 || __TPR__ <= 512 : __ITEMS__ == 2 && __KEEP__ == 1 && __TPR__ >= 512\n",
-                times(words, scratch), KEPT_WORDS);
+    text_printf(
+        out,
+        "//! prefer   __KEEP__ == 0 ? __VEC__ * __ITEMS__%s <= %d : __ITEMS__ == 4 ? __KEEP__ == 2 "
+        "|| __TPR__ <= 512 : __ITEMS__ == 2 && __KEEP__ == 1 && __TPR__ >= 512\n",
+        times(words, scratch), KEPT_WORDS);
     text_printf(out,
                 "//! prefer   __KEEP__ || __TPR__ * __CLUSTER__ * (__ITEMS__ - (__ITEMS__ > 4 ? 2 :"
                 " 1)) * __VEC__ < %s\n",
@@ -232,9 +240,8 @@ static void print_launch(Text *out, const RowsCuda *facts, uint32_t bytes, Arena
     text_printf(out, "//! launch   grid = %s * __CLUSTER__  block = __TPR__ * __RPB__", rows);
     text_add(out, "  cluster = __CLUSTER__  dependent = 1");
     if (facts->keeps)
-        text_printf(out,
-                    "  shared = __KEEP__ == 1 ? min(%d, %s) : 0",
-                    SHARED_BYTES, shared_of(facts, bytes, scratch));
+        text_printf(out, "  shared = __KEEP__ == 1 ? min(%d, %s) : 0", SHARED_BYTES,
+                    shared_of(facts, bytes, scratch));
 }
 
 void rows_cuda_rules(Text *out, const RowsCuda *facts, const RowsCuda *online) {
