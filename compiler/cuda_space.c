@@ -6,11 +6,6 @@
  * 000. */
 enum { VECTOR_OPERATIONS = 300 };
 
-/* Below, a kernel lasts some microseconds, of which the next one saves 0.3 by beginning early: 1.10
- * us against 1.44 for relu(x + res) of 128x128 bf16 on an H200, 2.65 against 2.97 for 1024x1024. In
- * a long one the next takes room: up to a quarter lost. */
-enum { SHORT_ELEMENTS = 1 << 23 };
-
 static bool is_long(const Plan *plan) {
     return plan->body.count > VECTOR_OPERATIONS;
 }
@@ -137,7 +132,7 @@ void cuda_rules(Text *out, const Plan *plan, bool twin) {
     text_printf(out, "//! prefer   __VEC__ >= %u || %s < 1048576", full, total);
     if (plan->rank >= 2) text_printf(out, " || kf_cols %% %u != 0", full);
     text_add(out, "\n");
-    text_printf(out, "//! prefer   __NEXT__ == (%s < %d)\n", total, SHORT_ELEMENTS);
+    text_printf(out, "//! prefer   __NEXT__ == (%s < %d)\n", total, CUDA_SHORT_ELEMENTS);
     print_launch(out, plan, twin, scratch);
     arena_close(scratch);
 }

@@ -6,11 +6,13 @@
 
 static const EmitLanguage *const CUDA = &emit_language_cuda;
 
-static void print_entry(const ReduceCuda *e, const char *suffix, const char *threads) {
+/* `next`: when the kernel behind it may begin early. */
+static void print_entry(const ReduceCuda *e, const char *suffix, const char *threads,
+                        const char *next) {
     text_printf(e->out, "\nextern \"C\" __global__ void __launch_bounds__(%s)\nKF_ENTRY(%s%s)(",
                 threads, e->plan->name, suffix);
     cuda_parameters(e->out, e->plan, &e->reduce->parameters, "long long");
-    text_add(e->out, ", k_part *__restrict__ workspace) {\n    k_begin<false>();\n");
+    text_printf(e->out, ", k_part *__restrict__ workspace) {\n    k_begin<%s>();\n", next);
 }
 
 static void print_call(const ReduceCuda *e, const char *function) {
@@ -20,7 +22,8 @@ static void print_call(const ReduceCuda *e, const char *function) {
 }
 
 static void print_entries(const ReduceCuda *e) {
-    print_entry(e, "", e->across ? "__BLOCK__" : "__TPR__ * __RPB__");
+    print_entry(e, "", e->across ? "__BLOCK__" : "__TPR__ * __RPB__",
+                "(__SPLIT__ > 1 || __NEXT__)");
     if (e->across) {
         text_add(e->out, "    if (k_is_wide<__VEC__>(");
         reduce_cuda_arguments(e);
@@ -32,7 +35,7 @@ static void print_entries(const ReduceCuda *e) {
         print_call(e, "k_along<__VEC__, __TPR__, __RPB__, __UNROLL__, __SPLIT__>");
     }
     text_add(e->out, "}\n");
-    print_entry(e, "_join", e->across ? "256" : "128");
+    print_entry(e, "_join", e->across ? "256" : "128", "__NEXT__");
     print_call(e, e->across ? "k_across_join<__SPLIT__>" : "k_along_join<__SPLIT__>");
     text_add(e->out, "}\n");
 }

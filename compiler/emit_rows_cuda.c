@@ -73,23 +73,31 @@ static void print_call(const RowsEmitter *e, int indent) {
 }
 
 static void print_keep(const RowsEmitter *e, const char *keep, int indent) {
-    text_printf(e->out,
-                "%*sk_kept<%s, __ITEMS__, k_source<Row>, Row> kept(KF_ENTRY(k_find_source)<Row>(at, ",
-                indent, "", keep);
+    text_printf(
+        e->out,
+        "%*sk_kept<%s, __ITEMS__, k_source<Row>, Row> kept(KF_ENTRY(k_find_source)<Row>(at, ",
+        indent, "", keep);
     cuda_arguments(e->out, e->plan, &e->parameters);
     text_add(e->out, "));\n");
 }
 
-/* Where large blocks keep up to 32 words a thread, 1024 threads fit a multiprocessor if each has 64
- * registers; a compiler that may read columns ahead takes more, and half the blocks fit. */
+/* In shared memory, a row is on its way while others are summed up: as many threads as there may be,
+ * or 3/4 of them and more registers, which columns need. Where large blocks keep up to 32 words a thread, 1024 threads fit
+ * a multiprocessor if each has 64 registers; a compiler that may read columns ahead takes more, and half
+ * the blocks fit. */
 static const char *blocks_of(const RowsEmitter *e) {
-    if (!e->facts->keeps || !e->facts->columns) return "";
+    const char *threads = "__TPR__ * __RPB__", *shared = "(__ITEMS__ > 2 ? 1536 : 2048)";
+    if (!e->facts->keeps) return "";
+    if (e->facts->columns) shared = "(__ITEMS__ > 2 ? 1024 : 1536)";
+    if (!e->facts->columns)
+        return arena_printf(e->scratch, ",\n        __KEEP__ == 1 ? %s / (%s) : 1", shared,
+                            threads);
     const char *words =
         arena_printf(e->scratch, "__VEC__ * __ITEMS__ * %u", rows_cuda_words(e->facts));
     return arena_printf(e->scratch,
-                        ",\n        __KEEP__ == 0 && __EARLY__ == 0 && %s > 16 && %s <= 32 &&"
-                        " __TPR__ * __RPB__ >= 256 ? 1024 / (__TPR__ * __RPB__) : 1",
-                        words, words);
+                        ",\n        __KEEP__ == 1 ? %s / (%s) : __KEEP__ == 0 && __EARLY__ == 0 &&"
+                        " %s > 16 && %s <= 32 && %s >= 256 ? 1024 / (%s) : 1",
+                        shared, threads, words, words, threads, threads);
 }
 
 static void print_begin(const RowsEmitter *e, const char *suffix, const char *blocks) {
@@ -98,7 +106,7 @@ static void print_begin(const RowsEmitter *e, const char *suffix, const char *bl
                 "KF_ENTRY(%s%s)(",
                 blocks, e->plan->name, suffix);
     cuda_parameters(e->out, e->plan, &e->parameters, "long long");
-    text_add(e->out, ") {\n    k_begin<false>();\n");
+    text_printf(e->out, ") {\n    k_begin<%s>();\n", *suffix ? "false" : "__NEXT__");
 }
 
 /* Columns are read ahead for all rows that a thread goes through: odd rows begin elsewhere in a

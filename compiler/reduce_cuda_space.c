@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "compiler/cuda_space.h"
+
 /* Above this many operations only one element at a time is compiled, once. */
 enum { VECTOR_OPERATIONS = 150, VECTOR_BYTES = 16, FLIGHT_BYTES = 256 };
 /* Blocks that fill a large device several times over. */
@@ -101,7 +103,10 @@ static uint32_t column_knobs(const Reduce *reduce, KnobText *knobs) {
 }
 
 uint32_t reduce_cuda_knobs(const Reduce *reduce, KnobText knobs[REDUCE_CUDA_KNOBS]) {
-    return reduce_has_inner(reduce) ? column_knobs(reduce, knobs) : row_knobs(reduce, knobs);
+    uint32_t count =
+        reduce_has_inner(reduce) ? column_knobs(reduce, knobs) : row_knobs(reduce, knobs);
+    knobs[count++] = (KnobText){"NEXT", {0, 1}, 2};
+    return count;
 }
 
 /* --- rules */
@@ -146,7 +151,8 @@ static void print_column_rules(Text *out, const Reduce *reduce, uint32_t part) {
         "//! launch   grid = min(2147483647, %s)  block = __BLOCK__  shared = __ACROSS__ == "
         "__BLOCK__ ? 0 : __BLOCK__ // 2 * %u  dependent = 1  twin = %s\n"
         "//! launch   %s_join  grid = __SPLIT__ == 1 ? 0 : min(2147483647, "
-        "ceildiv(kf_outer * kf_inner, 32))  block = 256  shared = 128 * %u  dependent = 1  twin = %s_join\n"
+        "ceildiv(kf_outer * kf_inner, 32))  block = 256  shared = 128 * %u  dependent = 1  twin = "
+        "%s_join\n"
         "//! workspace __SPLIT__ == 1 ? 0 : __SPLIT__ * kf_outer * kf_inner * %u\n",
         tiles, part, name, name, part, name, part);
 }
@@ -156,6 +162,8 @@ void reduce_cuda_rules(Text *out, const Reduce *reduce, uint32_t part) {
     text_printf(out, "//! prefer   __VEC__ * __UNROLL__ * %u <= %d\n", bytes, FLIGHT_BYTES);
     text_printf(out, "//! prefer   __VEC__ * __UNROLL__ * %u >= 16 || %s < 4096\n", bytes,
                 reduce_has_inner(reduce) ? "kf_depth * kf_inner" : "kf_depth");
+    text_printf(out, "//! prefer   __NEXT__ == (kf_outer * kf_depth%s < %d)\n",
+                reduce_has_inner(reduce) ? " * kf_inner" : "", CUDA_SHORT_ELEMENTS);
     if (reduce_has_inner(reduce))
         print_column_rules(out, reduce, part);
     else

@@ -49,7 +49,7 @@ bool rows_cuda_offers(const RowsCuda *split, const RowsCuda *online);
  * PEEL lets begin at multiples in memory, whatever a row's length; KEEP 0 in registers, at most
  * ITEMS vectors a thread, 1 in shared memory, 2 read again, ITEMS on their way; ONLINE 1 takes the
  * online passes where the row is not in registers; EARLY 1 reads columns ahead, GRID blocks a
- * multiprocessor (0: one a row). Returns their number. */
+ * multiprocessor (0: one a row); NEXT 1 lets the next kernel begin early. Returns their number. */
 uint32_t rows_cuda_knobs(const RowsCuda *split, const RowsCuda *online,
                          KnobText knobs[ROWS_CUDA_KNOBS]);
 /* 32-bit registers that an element takes where the row stays in them. */

@@ -39,8 +39,7 @@ void rows_print_find_source(const RowsEmitter *e);
 bool rows_sees_words(const RowsEmitter *e, const Access *access);
 /* struct k_ahead: columns, read ahead or not; and one of them, `ahead`, for a row. */
 void rows_print_ahead(const RowsEmitter *e);
-void rows_print_make_ahead(const RowsEmitter *e, const char *type, const char *row,
-                           int indent);
+void rows_print_make_ahead(const RowsEmitter *e, const char *type, const char *row, int indent);
 
 /* struct k_pass0: what pass 0 gathers; nothing if it only stores. */
 void rows_print_struct(const RowsEmitter *e, uint32_t pass);

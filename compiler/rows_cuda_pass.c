@@ -1,6 +1,6 @@
 /* A pass in, its text out: a struct of what it gathers and how two of it are joined; a loop over the
- * thread's vectors; one joint reduction; results as values. An online pass goes over a vector twice:
- * what it sums up is scaled to the largest element so far. */
+ * thread's vectors; one joint reduction; results as values. An online pass goes over some vectors
+ * twice: what it sums up is scaled to the largest element so far. */
 #include <string.h>
 
 #include "compiler/rows_cuda_code.h"
@@ -87,7 +87,9 @@ static uint16_t part_op(const RowsEmitter *e, const Part *part) {
 }
 
 static const char *rescale_of(const RowsEmitter *e, Value sum) {
-    bool two = ir_meaning(node_of(e, e->facts->rows->power[sum])) == P_EXP2;
+    const IrNode *power = node_of(e, e->facts->rows->power[sum]);
+    bool two = ir_meaning(power) == P_EXP2, near = ir_primitive(power) != ir_meaning(power);
+    if (near) return two ? "k_near_rescale2" : "k_near_rescale";
     return two ? "k_rescale2" : "k_rescale";
 }
 
@@ -157,10 +159,11 @@ static void print_level(const RowsEmitter *e, const Parts *parts, const char *na
     for (uint32_t i = 0; i < parts->list.count; i++) {
         Value largest = e->facts->rows->largest[parts->list.data[i].value];
         if (is_first(e, parts, i))
-            text_printf(e->out,
-                        "    %s b%u = a.t%u;\n#pragma unroll\n    for (int step = LANES / 2; step > 0;"
-                        " step /= 2) b%u = k_max(b%u, k_shuffle(b%u, step));\n",
-                        rows_real(e), largest, largest, largest, largest, largest);
+            text_printf(
+                e->out,
+                "    %s b%u = a.t%u;\n#pragma unroll\n    for (int step = LANES / 2; step > 0;"
+                " step /= 2) b%u = k_max(b%u, k_shuffle(b%u, step));\n",
+                rows_real(e), largest, largest, largest, largest, largest);
     }
     for (uint32_t i = 0; i < parts->list.count; i++) {
         const Part *part = &parts->list.data[i];
@@ -315,11 +318,37 @@ static void print_take(const RowsEmitter *e, uint32_t pass, const Part *part) {
         print_own(e, part, to, rows_operand(e, value));
 }
 
+/* The load of 16-bit elements whose largest or smallest a part is, which an online pass takes of a vector
+ * two at a time, before they are converted; or NULL. */
+static const Access *taken_raw(const RowsEmitter *e, const Parts *parts, const Part *part) {
+    uint16_t op = part_op(e, part);
+    if (!parts->online || part->kind != PART_OWN || (op != IR_MAX && op != IR_MIN) ||
+        !is_harmless(e, part) || e->plan->compute != DT_F32)
+        return NULL;
+    const Access *access = rows_load(e, node_of(e, part->value)->arg[0]);
+    bool half = access && (access->dtype == DT_F16 || access->dtype == DT_BF16);
+    return half && rows_role(e->plan, access) == ROWS_KEPT ? access : NULL;
+}
+
+/* "online0.t2 = k_max(online0.t2, k_max_bf16(raw.in_x));" */
+static void print_raw_takes(const RowsEmitter *e, uint32_t pass, const Parts *parts) {
+    for (uint32_t i = 0; i < parts->list.count; i++) {
+        const Part *part = &parts->list.data[i];
+        const Access *access = taken_raw(e, parts, part);
+        if (!access) continue;
+        const char *name = part_op(e, part) == IR_MAX ? "max" : "min", *to = field(e, pass, part);
+        text_printf(e->out, "        %s = k_%s(%s, k_%s_%s(raw.%s));\n", to, name, to, name,
+                    dtype_name(access->dtype), access->name);
+    }
+}
+
 /* `scaled`: those parts, or all others. */
 static void print_takes(const RowsEmitter *e, uint32_t pass, const Parts *parts, bool scaled) {
-    for (uint32_t i = 0; i < parts->list.count; i++)
-        if ((parts->list.data[i].kind == PART_SCALED) == scaled)
-            print_take(e, pass, &parts->list.data[i]);
+    for (uint32_t i = 0; i < parts->list.count; i++) {
+        const Part *part = &parts->list.data[i];
+        if ((part->kind == PART_SCALED) == scaled && !taken_raw(e, parts, part))
+            print_take(e, pass, part);
+    }
 }
 
 /* --- stores */
@@ -367,18 +396,12 @@ static void print_over_vector(const RowsEmitter *e) {
     text_add(e->out, "#pragma unroll\n        for (int j = 0; j < ROW::VEC; j++) {\n");
 }
 
-static bool is_among(Values values, Value value) {
-    for (uint32_t i = 0; i < values.count; i++)
-        if (values.at[i] == value) return true;
-    return false;
-}
-
-/* Quotients that are rounded as divisions are, a vector at a time; those of `before` are there. */
-static void print_quotients(const RowsEmitter *e, Values values, Values before) {
+/* Quotients that are rounded as divisions are, a vector at a time. */
+static void print_quotients(const RowsEmitter *e, Values values) {
     for (uint32_t i = 0; i < values.count; i++) {
         Value v = values.at[i];
         const IrNode *node = node_of(e, v);
-        if (rows_quotient(e->facts, v) != ROWS_ROUNDED || is_among(before, v)) continue;
+        if (rows_quotient(e->facts, v) != ROWS_ROUNDED) continue;
         bool *roots = arena_array(e->scratch, bool, e->plan->ir->nodes.count);
         roots[node->arg[0]] = true;
         text_printf(e->out, "        %s q%u[ROW::VEC];\n", rows_real(e), v);
@@ -401,9 +424,8 @@ static void print_columns(const RowsEmitter *e, uint32_t pass) {
             text_printf(e->out, "        const auto %s_v = row.load_each(%s, %s, v);\n", name, name,
                         rows_step(e, access));
         if (rows_sees_words(e, access))
-            text_printf(e->out,
-                        "        float %s_x[ROW::VEC];\n        k_see_bf16(%s_x, %s_v);\n", name,
-                        name, name);
+            text_printf(e->out, "        float %s_x[ROW::VEC];\n        k_see_bf16(%s_x, %s_v);\n",
+                        name, name, name);
     }
 }
 
@@ -429,27 +451,25 @@ static Values half_of(const RowsEmitter *e, uint32_t pass, const Parts *parts, b
     bool *roots = arena_array(e->scratch, bool, e->plan->ir->nodes.count);
     for (uint32_t i = 0; i < parts->list.count; i++) {
         const Part *part = &parts->list.data[i];
-        if ((part->kind == PART_SCALED) == scaled) roots[node_of(e, part->value)->arg[0]] = true;
+        if ((part->kind == PART_SCALED) == scaled && !taken_raw(e, parts, part))
+            roots[node_of(e, part->value)->arg[0]] = true;
     }
     for (uint32_t i = 0; i < e->plan->stores.count && !scaled; i++)
         if (rows->stored[i] == pass) roots[e->plan->stores.data[i].value] = true;
     return rows_made_of(e->scratch, rows, e->plan, roots);
 }
 
-/* The largest so far of each scaled sum, once: before a vector, and as what is taken off behind it. */
-static void print_largest(const RowsEmitter *e, uint32_t pass, const Parts *parts, bool before) {
+/* What the largest so far of each scaled sum was, once. */
+static void print_before(const RowsEmitter *e, uint32_t pass, const Parts *parts) {
     for (uint32_t i = 0; i < parts->list.count; i++) {
         Value largest = e->facts->rows->largest[parts->list.data[i].value];
-        if (!is_first(e, parts, i)) continue;
-        if (before)
-            text_printf(e->out, "        const %s b%u = %s%u.t%u;\n", rows_real(e), largest,
-                        e->stem, pass, largest);
-        else
-            text_printf(e->out, "        const %s t%u = %s%u.t%u == -K_INF ? 0 : %s%u.t%u;\n",
-                        rows_real(e), largest, e->stem, pass, largest, e->stem, pass, largest);
+        if (is_first(e, parts, i))
+            text_printf(e->out, "    %s b%u = %s%u.t%u;\n", rows_real(e), largest, e->stem, pass,
+                        largest);
     }
 }
 
+/* Scaled sums follow their largest, which some vectors may have moved. */
 static void print_rescaled(const RowsEmitter *e, uint32_t pass, const Parts *parts) {
     for (uint32_t i = 0; i < parts->list.count; i++) {
         const Part *part = &parts->list.data[i];
@@ -459,34 +479,66 @@ static void print_rescaled(const RowsEmitter *e, uint32_t pass, const Parts *par
                     rescale_of(e, part->value), field(e, pass, part), largest, e->stem, pass,
                     largest);
     }
+    for (uint32_t i = 0; i < parts->list.count; i++) {
+        Value largest = e->facts->rows->largest[parts->list.data[i].value];
+        if (is_first(e, parts, i))
+            text_printf(e->out, "        b%u = %s%u.t%u;\n", largest, e->stem, pass, largest);
+    }
 }
 
-static void print_loop(const RowsEmitter *e, uint32_t pass, const Parts *parts) {
-    text_add(e->out, "    kept.each([&](auto v, auto &x, int i) {\n");
+static void print_scaled(const RowsEmitter *e, uint32_t pass, const Parts *parts) {
+    Values values = half_of(e, pass, parts, true);
+    print_columns(e, pass);
+    for (uint32_t i = 0; i < parts->list.count; i++) {
+        Value largest = e->facts->rows->largest[parts->list.data[i].value];
+        if (is_first(e, parts, i))
+            text_printf(e->out, "        const %s t%u = b%u == -K_INF ? 0 : b%u;\n", rows_real(e),
+                        largest, largest, largest);
+    }
+    print_quotients(e, values);
+    print_over_vector(e);
+    print_statements(e, values);
+    print_takes(e, pass, parts, true);
+    text_add(e->out, "        }\n");
+}
+
+static void print_rest(const RowsEmitter *e, uint32_t pass, const Parts *parts) {
+    Values values = half_of(e, pass, parts, false);
     print_columns(e, pass);
     print_packs(e, pass);
     print_moment_arrays(e, parts);
     print_centres(e, parts);
-    if (parts->online) print_largest(e, pass, parts, true);
-    Values values = half_of(e, pass, parts, false);
-    print_quotients(e, values, (Values){0});
-    print_over_vector(e);
-    print_statements(e, values);
-    print_takes(e, pass, parts, false);
-    print_puts(e, pass);
-    text_add(e->out, "        }\n");
-    print_moments(e, pass, parts);
-    if (parts->online) {
-        print_rescaled(e, pass, parts);
-        print_largest(e, pass, parts, false);
-        Values second = half_of(e, pass, parts, true);
-        print_quotients(e, second, values);
+    print_raw_takes(e, pass, parts);
+    print_quotients(e, values);
+    Text element = {0};
+    RowsEmitter inner = *e;
+    inner.out = &element;
+    print_statements(&inner, values);
+    print_takes(&inner, pass, parts, false);
+    print_puts(&inner, pass);
+    if (element.length > 0) {
         print_over_vector(e);
-        print_statements(e, second);
-        print_takes(e, pass, parts, true);
-        text_add(e->out, "        }\n");
+        text_printf(e->out, "%s        }\n", text_string(&element));
     }
+    text_free(&element);
+    print_moments(e, pass, parts);
     print_stores(e, pass);
+}
+
+static void print_loop(const RowsEmitter *e, uint32_t pass, const Parts *parts) {
+    if (!parts->online) {
+        text_add(e->out, "    kept.each([&](auto v, auto &x, int i) {\n");
+        print_rest(e, pass, parts);
+        text_add(e->out, "    });\n");
+        return;
+    }
+    print_before(e, pass, parts);
+    text_add(e->out, "    kept.each([&](auto v, auto &x, int i, auto &raw) {\n");
+    print_rest(e, pass, parts);
+    text_add(e->out, "    }, [&] {\n");
+    print_rescaled(e, pass, parts);
+    text_add(e->out, "    }, [&](auto v, auto &x, int i) {\n");
+    print_scaled(e, pass, parts);
     text_add(e->out, "    });\n");
 }
 

@@ -123,8 +123,10 @@ static void print_load(const RowsEmitter *e) {
 
 static void print_copies(const RowsEmitter *e) {
     const Access *access;
-    text_add(e->out, "    template <int N>\n    __device__ __forceinline__ void copy(slots<N> &to, "
-                     "const ROW &row, int v) const {\n");
+    text_add(
+        e->out,
+        "    template <int N, typename V>\n    __device__ __forceinline__ void copy(slots<N> &to, "
+        "const ROW &row, V v) const {\n");
     for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));) {
         const char *name = access->name;
         bool dense = access->class == ACCESS_DENSE;
@@ -155,7 +157,8 @@ bool rows_sees_words(const RowsEmitter *e, const Access *access) {
 
 static void print_see(const RowsEmitter *e) {
     const Access *access;
-    text_add(e->out, "    static __device__ __forceinline__ void see(seen &x, const raw &pack) {\n");
+    text_add(e->out,
+             "    static __device__ __forceinline__ void see(seen &x, const raw &pack) {\n");
     for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));)
         if (rows_sees_words(e, access))
             text_printf(e->out, "        k_see_bf16(x.t%u, pack.%s);\n", access->value,
@@ -214,8 +217,7 @@ void rows_print_ahead(const RowsEmitter *e) {
     text_add(e->out, "};\n");
 }
 
-void rows_print_make_ahead(const RowsEmitter *e, const char *type, const char *row,
-                           int indent) {
+void rows_print_make_ahead(const RowsEmitter *e, const char *type, const char *row, int indent) {
     const Access *access;
     uint32_t count = 0;
     if (!e->facts->columns) return;

@@ -3,10 +3,17 @@
  * arrays. */
 #include <string.h>
 
+#include "compiler/cuda_space.h"
 #include "compiler/rows_cuda.h"
 
 /* Above this many operations a vector is one element, and one at a time is compiled. */
-enum { VECTOR_OPERATIONS = 300, VECTOR_BYTES = 16, SHARED_BYTES = 229376, KEPT_WORDS = 64 };
+enum {
+    VECTOR_OPERATIONS = 300,
+    VECTOR_BYTES = 16,
+    SHARED_BYTES = 229376,
+    KEPT_WORDS = 64,
+    CLUSTER_BLOCKS = 16
+};
 
 static bool is_long(const RowsCuda *facts) {
     return facts->plan->body.count > VECTOR_OPERATIONS;
@@ -91,6 +98,7 @@ uint32_t rows_cuda_knobs(const RowsCuda *facts, const RowsCuda *online,
     if (rows_cuda_peels(facts)) knobs[count++] = (KnobText){"PEEL", {0, 1}, 2};
     if (facts->columns && facts->keeps) knobs[count++] = (KnobText){"EARLY", {0, 1}, 2};
     if (facts->columns) knobs[count++] = (KnobText){"GRID", {0, 8, 16}, 3};
+    knobs[count++] = (KnobText){"NEXT", {0, 1}, 2};
     return count;
 }
 
@@ -133,8 +141,7 @@ static void print_legal(Text *out, const RowsCuda *facts, uint32_t bytes, uint32
                   "1073741824\n");
     print_vectors_fit(out, facts, scratch);
     text_add(out, "//! require  __CLUSTER__ == 1 || (__RPB__ == 1 && __TPR__ >= 32)\n");
-    if (facts->columns)
-        text_add(out, "//! require  __GRID__ == 0 || __CLUSTER__ == 1\n");
+    if (facts->columns) text_add(out, "//! require  __GRID__ == 0 || __CLUSTER__ == 1\n");
     if (!facts->keeps) return;
     text_printf(out,
                 "//! require  __KEEP__ != 0 || (kf_cols > 0 && __VEC__ * __ITEMS__%s <= %d &&"
@@ -158,19 +165,34 @@ static void print_vectors_sensible(Text *out, const RowsCuda *facts) {
     if (full == 2) text_add(out, "//! prefer   __VEC__ == 2 || kf_cols % 2 != 0\n");
 }
 
+/* In shared memory: two rows or more a multiprocessor, so that one is on its way while another is summed
+ * up, a turn of ITEMS vectors or more a thread. It beats reading again wherever a cluster has the room:
+ * 215 us against 284 for softmax of 4096x50304 bf16 on an H200. */
 static void print_kept_sensible(Text *out, const RowsCuda *facts, uint32_t bytes, uint32_t words,
                                 Arena *scratch) {
     const char *span = span_of(facts);
-    text_printf(out, "//! prefer   __KEEP__ ? __ITEMS__ == 4 : __VEC__ * __ITEMS__%s <= %d\n",
-                times(words, scratch), KEPT_WORDS);
+    text_printf(
+        out,
+        "//! prefer   __KEEP__ == 0 ? __VEC__ * __ITEMS__%s <= %d : __ITEMS__ == 4 ? __KEEP__ == 2 "
+        "|| __TPR__ <= 512 : __ITEMS__ == 2 && __KEEP__ == 1 && __TPR__ >= 512\n",
+        times(words, scratch), KEPT_WORDS);
     text_printf(out,
                 "//! prefer   __KEEP__ || __TPR__ * __CLUSTER__ * (__ITEMS__ - (__ITEMS__ > 4 ? 2 :"
                 " 1)) * __VEC__ < %s\n",
                 span);
     text_add(out, "//! prefer   __KEEP__ || __TPR__ * __CLUSTER__ // 2 * __ITEMS__ * __VEC__ < "
                   "kf_cols\n");
-    text_printf(out, "//! prefer   __KEEP__ == 0 || kf_cols * %u >= 8192 * __KEEP__\n", bytes);
-    text_add(out, "//! prefer   __KEEP__ == 0 || __TPR__ >= 128\n");
+    text_printf(out, "//! prefer   __KEEP__ == 0 || (__TPR__ >= 128 && kf_cols * %u >= 8192)\n",
+                bytes);
+    if (full_vector(facts) > 1) text_add(out, "//! prefer   __KEEP__ == 0 || __VEC__ > 1\n");
+    text_printf(out,
+                "//! prefer   __KEEP__ != 1 || (kf_cols * %u <= %d * __CLUSTER__ // __RPB__ &&"
+                " __TPR__ * __CLUSTER__ * __VEC__ * __ITEMS__ <= kf_cols)\n",
+                bytes, SHARED_BYTES / 2);
+    text_printf(out,
+                "//! prefer   __KEEP__ != 2 || kf_cols * %u > %d ||"
+                " (kf_cols * %u >= 65536 && __CLUSTER__ == 1 && __TPR__ >= 512)\n",
+                bytes, SHARED_BYTES / 2 * CLUSTER_BLOCKS, bytes);
 }
 
 static void print_sensible(Text *out, const RowsCuda *facts, uint32_t bytes, uint32_t words,
@@ -184,7 +206,7 @@ static void print_sensible(Text *out, const RowsCuda *facts, uint32_t bytes, uin
         text_add(out,
                  "//! prefer   __TPR__ == 1 || __TPR__ * __CLUSTER__ // 2 * __VEC__ < kf_cols\n"
                  "//! prefer   __TPR__ * __VEC__ * 16 >= kf_cols || __TPR__ >= 256\n");
-    text_printf(out, "//! prefer   __CLUSTER__ == 1 || kf_cols * %u >= 32768 * __CLUSTER__\n",
+    text_printf(out, "//! prefer   __CLUSTER__ == 1 || kf_cols * %u >= 16384 * __CLUSTER__\n",
                 bytes);
     text_add(out, "//! prefer   __TPR__ * __CLUSTER__ * __VEC__ * 96 >= kf_cols || __TPR__ * "
                   "__CLUSTER__ == 8192\n");
@@ -193,6 +215,7 @@ static void print_sensible(Text *out, const RowsCuda *facts, uint32_t bytes, uin
                     "//! prefer   __EARLY__ ? __KEEP__ == 0 && __VEC__ * __ITEMS__ * %u <= 128 :"
                     " __GRID__ == 0\n",
                     column);
+    text_printf(out, "//! prefer   __NEXT__ == (kf_rows * kf_cols < %d)\n", CUDA_SHORT_ELEMENTS);
     if (facts->columns)
         text_printf(out,
                     "//! prefer   __GRID__ == 0 || (%skf_rows >= 2 * sms * __GRID__ * __RPB__)\n",
@@ -200,13 +223,14 @@ static void print_sensible(Text *out, const RowsCuda *facts, uint32_t bytes, uin
 }
 
 /* Where the row stays in registers there is one value, the default's: the same code is not there twice.
- * Summing up beside the max costs less than another pass; whether a variance does, is to be seen. */
+ * Summing up beside the max costs less than another pass; a variance beside the mean costs more, where
+ * a pass reads shared memory. */
 static void print_online(Text *out, const RowsCuda *facts, const RowsCuda *online) {
     bool sums = has_online_sums(online);
     if (!rows_cuda_offers(facts, online)) return;
     text_printf(out, "//! require  __ONLINE__ == %d || __KEEP__ != 0\n", sums);
-    if (sums) text_add(out, "//! prefer   __ONLINE__ == 1\n");
-    if (online->rows->passes == 1) text_add(out, "//! prefer   __ONLINE__ == 0 || __KEEP__ != 1\n");
+    text_add(out, sums ? "//! prefer   __ONLINE__ == 1\n"
+                       : "//! prefer   __ONLINE__ == 0 || __KEEP__ != 1\n");
 }
 
 static void print_launch(Text *out, const RowsCuda *facts, uint32_t bytes, Arena *scratch) {
@@ -216,9 +240,8 @@ static void print_launch(Text *out, const RowsCuda *facts, uint32_t bytes, Arena
     text_printf(out, "//! launch   grid = %s * __CLUSTER__  block = __TPR__ * __RPB__", rows);
     text_add(out, "  cluster = __CLUSTER__  dependent = 1");
     if (facts->keeps)
-        text_printf(out,
-                    "  shared = __KEEP__ == 1 ? min(%d, %s) : 0",
-                    SHARED_BYTES, shared_of(facts, bytes, scratch));
+        text_printf(out, "  shared = __KEEP__ == 1 ? min(%d, %s) : 0", SHARED_BYTES,
+                    shared_of(facts, bytes, scratch));
 }
 
 void rows_cuda_rules(Text *out, const RowsCuda *facts, const RowsCuda *online) {

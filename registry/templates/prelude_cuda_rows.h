@@ -78,6 +78,46 @@ template <typename R> K_INLINE R k_rescale2(R sum, R from, R to) {
     return from == to ? sum : sum * exp2(from - to);
 }
 
+//@ k_near_rescale k_near_rescale2
+K_INLINE float k_near_rescale(float sum, float from, float to) {
+    return from == to ? sum : sum * k_near_exp(from - to);
+}
+K_INLINE float k_near_rescale2(float sum, float from, float to) {
+    return from == to ? sum : sum * k_near_exp2(from - to);
+}
+
+//@ K_OF_VECTOR
+// The largest or smallest element of a vector, two at a time; NaN goes through.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#define K_OF_VECTOR(name, two, from, join)                                                         \
+    template <int N> K_INLINE float name(const k_pack<unsigned short, N> &pack) {                  \
+        if constexpr (N == 1) {                                                                    \
+            return from(pack.at[0]);                                                               \
+        } else {                                                                                   \
+            const unsigned int *const word = reinterpret_cast<const unsigned int *>(&pack);        \
+            unsigned int all = word[0];                                                            \
+            _Pragma("unroll") for (int j = 1; j < N / 2; j++)                                      \
+                asm(two " %0, %0, %1;" : "+r"(all) : "r"(word[j]));                                \
+            return join(from((unsigned short)all), from((unsigned short)(all >> 16)));             \
+        }                                                                                          \
+    }
+#else
+#define K_OF_VECTOR(name, two, from, join)                                                         \
+    template <int N> K_INLINE float name(const k_pack<unsigned short, N> &pack) {                  \
+        float all = from(pack.at[0]);                                                              \
+        for (int j = 1; j < N; j++) all = join(all, from(pack.at[j]));                             \
+        return all;                                                                                \
+    }
+#endif
+
+//@ k_max_bf16 k_min_bf16
+K_OF_VECTOR(k_max_bf16, "max.NaN.bf16x2", k_from_bf16, k_max)
+K_OF_VECTOR(k_min_bf16, "min.NaN.bf16x2", k_from_bf16, k_min)
+
+//@ k_max_f16 k_min_f16
+K_OF_VECTOR(k_max_f16, "max.NaN.f16x2", k_from_f16, k_max)
+K_OF_VECTOR(k_min_f16, "min.NaN.f16x2", k_from_f16, k_min)
+
 //@ k_sum
 // A sum on its way through the threads of a row.
 template <typename R> struct k_sum {
@@ -187,6 +227,18 @@ template <int TPR, int RPB, int CLUSTER, int ROUNDS = 1, typename V> K_INLINE V 
 }
 
 //@ k_row
+// A number of vectors, as a type; the number of a vector that is in its row as a whole, with VEC elements behind it where
+// rows are not WHOLE, as are the N - 1 next ones of its thread.
+template <int N> struct k_items {
+    enum { COUNT = N };
+};
+template <int N, typename I> struct k_whole {
+    I v;
+    __device__ __forceinline__ operator I() const {
+        return v;
+    }
+};
+
 // A row as its threads see it: vectors that begin at multiples of VEC elements in memory, so that the first and
 // the last may reach outside the row; none does if it is WHOLE. Thread `lane` of STRIDE has every STRIDE-th of them.
 // `met` counts its reductions.
@@ -200,8 +252,8 @@ template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I> struc
     // Without columns where there is no such row.
     __device__ __forceinline__ k_row(long long row, long long rows, long long cols) {
         const long long begin = row * cols;
-        lead = WHOLE ? 0 : (I)(begin % VEC);
-        first = begin - lead;
+        first = WHOLE ? begin : begin / VEC * VEC; // not begin - lead: NVRTC loses the alignment, and splits stores
+        lead = (I)(begin - first);
         end = row < rows ? lead + (I)cols : lead;
         lane = (I)(CLUSTER > 1 ? blockIdx.x % CLUSTER * TPR + threadIdx.x : threadIdx.x % TPR);
     }
@@ -214,9 +266,40 @@ template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I> struc
     __device__ __forceinline__ bool holds(I v, int j) const {
         return WHOLE ? has(v) : v * VEC + j >= lead && v * VEC + j < end;
     }
+    template <int N> __device__ __forceinline__ bool has(k_whole<N, I>) const {
+        return true;
+    }
+    template <int N> __device__ __forceinline__ bool full(k_whole<N, I>) const {
+        return true;
+    }
+    template <int N> __device__ __forceinline__ bool holds(k_whole<N, I>, int) const {
+        return true;
+    }
+    __device__ __forceinline__ bool inside(I v) const {
+        return WHOLE ? has(v) : v * VEC + 2 * VEC <= end;
+    }
+    // visit(v, n) for the thread's vectors from its n-th, v, on: N of them if v is a k_whole<N>, ITEMS as often as can be;
+    // last those that may reach outside the row, one at a time.
+    template <int ITEMS, typename F> __device__ __forceinline__ void walk(F visit) const {
+        const bool part = !WHOLE && has(lane) && !full(lane);
+        int n = part;
+        I v = lane + n * STRIDE;
+#pragma unroll 1
+        for (; inside(v + (ITEMS - 1) * STRIDE); v += ITEMS * STRIDE, n += ITEMS) visit(k_whole<ITEMS, I>{v}, n);
+#pragma unroll 1
+        for (; ITEMS > 1 && inside(v); v += STRIDE, n++) visit(k_whole<1, I>{v}, n);
+        if (WHOLE) return;
+        if (part) v = lane;
+#pragma unroll 1
+        for (int left = part; left || has(v); left = 0) {
+            visit(v, left ? 0 : n);
+            v = left ? lane + n * STRIDE : v + STRIDE;
+            n += !left;
+        }
+    }
     // Vector v of an array like this one; `other` where it reaches outside.
-    template <bool ONCE, typename T>
-    __device__ __forceinline__ k_pack<T, VEC> load(const T *from, I v, T other) const {
+    template <bool ONCE, typename T, typename V>
+    __device__ __forceinline__ k_pack<T, VEC> load(const T *from, V v, T other) const {
         k_pack<T, VEC> pack;
         from += first + v * VEC;
         if (full(v)) return k_load<VEC>(from);
@@ -225,8 +308,8 @@ template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I> struc
         return pack;
     }
     // The same of an array that has the row elsewhere, at `from`.
-    template <bool ONCE = false, typename T>
-    __device__ __forceinline__ k_pack<T, VEC> load_row(const T *from, I v, T other = T(0)) const {
+    template <bool ONCE = false, typename T, typename V>
+    __device__ __forceinline__ k_pack<T, VEC> load_row(const T *from, V v, T other = T(0)) const {
         k_pack<T, VEC> pack;
         from += v * VEC - lead;
         if (WHOLE && has(v)) return k_load<VEC>(from);
@@ -235,48 +318,48 @@ template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I> struc
         return pack;
     }
     // … and its elements `step` apart.
-    template <typename T, typename S>
-    __device__ __forceinline__ k_pack<T, VEC> load_each(const T *from, S step, I v, T other = T(0)) const {
+    template <typename T, typename S, typename V>
+    __device__ __forceinline__ k_pack<T, VEC> load_each(const T *from, S step, V v, T other = T(0)) const {
         k_pack<T, VEC> pack;
 #pragma unroll
         for (int j = 0; j < VEC; j++) pack.at[j] = holds(v, j) ? from[(v * VEC + j - lead) * step] : other;
         return pack;
     }
     // To shared memory, on its way until k_copy_wait.
-    template <typename T>
-    __device__ __forceinline__ void copy(k_pack<T, VEC> *to, const T *from, I v, T other) const {
+    template <typename T, typename V>
+    __device__ __forceinline__ void copy(k_pack<T, VEC> *to, const T *from, V v, T other) const {
         enum { BYTES = k_pack<T, VEC>::BYTES };
         if (BYTES >= 4 && full(v))
             k_copy_async<BYTES < 4 ? 4 : BYTES>(to, from + first + v * VEC, true);
         else
             *to = load<true>(from, v, other);
     }
-    template <typename T>
-    __device__ __forceinline__ void copy_row(k_pack<T, VEC> *to, const T *from, I v, T other) const {
+    template <typename T, typename V>
+    __device__ __forceinline__ void copy_row(k_pack<T, VEC> *to, const T *from, V v, T other) const {
         enum { BYTES = k_pack<T, VEC>::BYTES };
         if (WHOLE && BYTES >= 4 && has(v))
             k_copy_async<BYTES < 4 ? 4 : BYTES>(to, from + v * VEC, true);
         else
             *to = load_row<true>(from, v, other);
     }
-    template <typename T>
-    __device__ __forceinline__ void store(T *to, I v, const k_pack<T, VEC> &pack) const {
+    template <typename T, typename V>
+    __device__ __forceinline__ void store(T *to, V v, const k_pack<T, VEC> &pack) const {
         to += first + v * VEC;
         if (full(v)) return k_store<VEC>(to, pack);
 #pragma unroll
         for (int j = 0; j < VEC; j++)
             if (!WHOLE && holds(v, j)) to[j] = pack.at[j];
     }
-    template <typename T>
-    __device__ __forceinline__ void store_row(T *to, I v, const k_pack<T, VEC> &pack) const {
+    template <typename T, typename V>
+    __device__ __forceinline__ void store_row(T *to, V v, const k_pack<T, VEC> &pack) const {
         to += v * VEC - lead;
         if (WHOLE && has(v)) return k_store<VEC>(to, pack);
 #pragma unroll
         for (int j = 0; j < VEC; j++)
             if (!WHOLE && holds(v, j)) to[j] = pack.at[j];
     }
-    template <typename T, typename S>
-    __device__ __forceinline__ void store_each(T *to, S step, I v, const k_pack<T, VEC> &pack) const {
+    template <typename T, typename S, typename V>
+    __device__ __forceinline__ void store_each(T *to, S step, V v, const k_pack<T, VEC> &pack) const {
 #pragma unroll
         for (int j = 0; j < VEC; j++)
             if (holds(v, j)) to[(v * VEC + j - lead) * step] = pack.at[j];
@@ -290,8 +373,74 @@ template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I> struc
 // A thread's share of a row, kept or read again each time: begin(row), then in each pass each(visit), which calls
 // visit(v, seen, i) for its vectors v, the last ones perhaps outside the row, the i-th of the thread. FROM says what is
 // read of a vector, `raw`, and what of that is `seen`; and how the block's threads keep raw ones in shared memory, in
-// `slots`.
-template <int KEEP, int ITEMS, typename FROM, typename ROW> struct k_kept;
+// `slots`. Here they are (KEEP 1), or in memory (2), ITEMS vectors at a time, and each(ahead, between, visit) has
+// ahead(v, seen, i, raw) for all these, between() and visit.
+template <int KEEP, int ITEMS, typename FROM, typename ROW> struct k_kept {
+    typedef typename FROM::template slots<ROW::THREADS> slots;
+    const FROM from;
+    const ROW *row;
+
+    static __device__ __forceinline__ slots *first() {
+        KF_SHARED(slots, all);
+        return all;
+    }
+    __device__ __forceinline__ explicit k_kept(const FROM &from) : from(from) {
+    }
+    // The i-th of N vectors from v on.
+    template <int N, typename I> static __device__ __forceinline__ k_whole<1, I> next(k_whole<N, I> v, int i) {
+        return {v.v + i * ROW::STRIDE};
+    }
+    template <typename I> static __device__ __forceinline__ I next(I v, int) {
+        return v;
+    }
+    template <int N, typename I> static __device__ __forceinline__ k_items<N> count(k_whole<N, I>) {
+        return {};
+    }
+    template <typename I> static __device__ __forceinline__ k_items<1> count(I) {
+        return {};
+    }
+    __device__ __forceinline__ void begin(const ROW &now) {
+        row = &now;
+        if constexpr (KEEP == 1) {
+            now.template walk<ITEMS>([&](auto v, int n) {
+#pragma unroll
+                for (int i = 0; i < decltype(count(v))::COUNT; i++) from.copy(first()[n + i], now, next(v, i));
+            });
+            k_copy_commit();
+            k_copy_wait<0>();
+        }
+    }
+    template <typename V> __device__ __forceinline__ typename FROM::raw get(V v, int n) const {
+        if constexpr (KEEP == 1)
+            return FROM::fetch(first()[n]);
+        else
+            return from.template load<false>(*row, v);
+    }
+    template <typename A, typename B, typename F> __device__ __forceinline__ void each(A ahead, B between, F visit) {
+        row->template walk<ITEMS>([&](auto v, int n) {
+            enum { COUNT = decltype(count(v))::COUNT };
+            typename FROM::raw raw[COUNT];
+#pragma unroll
+            for (int i = 0; i < COUNT; i++) raw[i] = get(next(v, i), n + i);
+#pragma unroll
+            for (int i = 0; i < COUNT; i++) {
+                typename FROM::seen seen;
+                FROM::see(seen, raw[i]);
+                ahead(next(v, i), seen, 0, raw[i]);
+            }
+            between();
+#pragma unroll
+            for (int i = 0; i < COUNT; i++) {
+                typename FROM::seen seen;
+                FROM::see(seen, raw[i]);
+                visit(next(v, i), seen, 0);
+            }
+        });
+    }
+    template <typename F> __device__ __forceinline__ void each(F visit) {
+        each([](auto, auto &, int, auto &) {}, [] {}, visit);
+    }
+};
 
 // In registers, at most ITEMS vectors; what visit writes into them stays.
 template <int ITEMS, typename FROM, typename ROW> struct k_kept<0, ITEMS, FROM, ROW> {
@@ -315,62 +464,6 @@ template <int ITEMS, typename FROM, typename ROW> struct k_kept<0, ITEMS, FROM, 
     }
 };
 
-// In shared memory.
-template <int ITEMS, typename FROM, typename ROW> struct k_kept<1, ITEMS, FROM, ROW> {
-    typedef typename FROM::template slots<ROW::THREADS> slots;
-    const FROM from;
-    const ROW *row;
-
-    static __device__ __forceinline__ slots *first() {
-        KF_SHARED(slots, all);
-        return all;
-    }
-    __device__ __forceinline__ explicit k_kept(const FROM &from) : from(from) {
-    }
-    __device__ __forceinline__ void begin(const ROW &now) {
-        slots *slot = first();
-        row = &now;
-#pragma unroll ITEMS
-        for (int v = now.lane; now.has(v); v += ROW::STRIDE, slot++) from.copy(*slot, now, v);
-        k_copy_commit();
-        k_copy_wait<0>();
-    }
-    template <typename F> __device__ __forceinline__ void each(F visit) {
-        const slots *slot = first();
-#pragma unroll ITEMS
-        for (int v = row->lane; row->has(v); v += ROW::STRIDE, slot++) {
-            typename FROM::seen seen;
-            FROM::see(seen, FROM::fetch(*slot));
-            visit(v, seen, 0);
-        }
-    }
-};
-
-// In memory, ITEMS vectors on their way at a time.
-template <int ITEMS, typename FROM, typename ROW> struct k_kept<2, ITEMS, FROM, ROW> {
-    const FROM from;
-    const ROW *row;
-
-    __device__ __forceinline__ explicit k_kept(const FROM &from) : from(from) {
-    }
-    __device__ __forceinline__ void begin(const ROW &now) {
-        row = &now;
-    }
-    template <typename F> __device__ __forceinline__ void each(F visit) {
-        for (auto v = row->lane; row->has(v); v += ROW::STRIDE * ITEMS) {
-            typename FROM::raw raw[ITEMS];
-#pragma unroll
-            for (int i = 0; i < ITEMS; i++) raw[i] = from.template load<false>(*row, v + i * ROW::STRIDE);
-#pragma unroll
-            for (int i = 0; i < ITEMS; i++) {
-                typename FROM::seen seen;
-                FROM::see(seen, raw[i]);
-                visit(v + i * ROW::STRIDE, seen, 0);
-            }
-        }
-    }
-};
-
 //@ k_array
 // One array, for k_kept: X says how an element is stored and what it is seen as; `other` stands for what is outside
 // the row.
@@ -387,7 +480,7 @@ template <typename X, typename ROW> struct k_array {
     template <bool ONCE, typename I> __device__ __forceinline__ raw load(const ROW &row, I v) const {
         return row.template load<ONCE>(x, v, other);
     }
-    template <int N> __device__ __forceinline__ void copy(slots<N> &to, const ROW &row, int v) const {
+    template <int N, typename V> __device__ __forceinline__ void copy(slots<N> &to, const ROW &row, V v) const {
         row.copy(&to.at[threadIdx.x], x, v, other);
     }
     template <int N> static __device__ __forceinline__ raw fetch(const slots<N> &from) {
@@ -398,6 +491,31 @@ template <typename X, typename ROW> struct k_array {
         for (int j = 0; j < ROW::VEC; j++) x[j] = X::from(pack.at[j]);
     }
 };
+
+//@ k_load_amid
+// N elements that begin anywhere: those behind `skip` of 2 N at a multiple of N in memory.
+template <int N, typename T> K_INLINE k_pack<T, N> k_load_amid(const T *from, int skip) {
+    enum { WORDS = N * (int)sizeof(T) / 4 };
+    const k_pack<T, N> low = k_load<N>(from), high = k_load<N>(from + N);
+    const int bytes = skip * (int)sizeof(T);
+    unsigned int word[2 * WORDS];
+    k_pack<T, N> pack;
+#pragma unroll
+    for (int i = 0; i < WORDS; i++) {
+        word[i] = reinterpret_cast<const unsigned int *>(&low)[i];
+        word[WORDS + i] = reinterpret_cast<const unsigned int *>(&high)[i];
+    }
+#pragma unroll
+    for (int step = WORDS / 2; step > 0; step /= 2)
+#pragma unroll
+        for (int i = 0; i + step < 2 * WORDS; i++)
+            if (bytes & 4 * step) word[i] = word[i + step];
+#pragma unroll
+    for (int i = 0; i < WORDS; i++)
+        reinterpret_cast<unsigned int *>(&pack)[i] =
+            (unsigned int)((word[i] | (unsigned long long)word[i + 1] << 32) >> bytes % 4 * 8);
+    return pack;
+}
 
 //@ k_columns
 // What an array that is one row has for a thread's vectors, read ahead if EARLY.
@@ -413,6 +531,14 @@ template <bool EARLY, int ITEMS, typename T, typename ROW> struct k_columns {
     // Those of vector v, the i-th of the thread.
     template <typename I> __device__ __forceinline__ pack get(const ROW &row, I v, int i) const {
         return EARLY ? kept[i] : row.load_row(from, v);
+    }
+    template <int N, typename I> __device__ __forceinline__ pack get(const ROW &row, k_whole<N, I> v, int) const {
+        if constexpr (ROW::WHOLE || pack::BYTES < 4) {
+            return row.load_row(from, v);
+        } else {
+            const int skip = row.lead ? ROW::VEC - row.lead : 0;
+            return k_load_amid<ROW::VEC>(from + v * ROW::VEC - row.lead - skip, skip);
+        }
     }
 };
 
@@ -518,7 +644,7 @@ template <typename R, int N, typename ROW, typename I>
 K_INLINE void k_take(k_moments<R> &to, const R (&x)[N], const ROW &row, I v) {
     R d[N], count = 0, sum = 0, squares = 0;
     if (!row.has(v)) return;
-    if (ROW::WHOLE) return k_take(to, x);
+    if (row.full(v)) return k_take(to, x);
 #pragma unroll
     for (int j = N - 1; j >= 0; j--)
         if (to.count == 0 && row.holds(v, j)) to.first = x[j] * (R)0.25;

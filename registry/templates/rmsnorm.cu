@@ -13,19 +13,23 @@
 //! knob     __PEEL__ 0 1
 //! knob     __EARLY__ 0 1
 //! knob     __GRID__ 0 8 16
+//! knob     __NEXT__ 0 1
 //! require  __TPR__ * __RPB__ >= 32 && __TPR__ * __RPB__ <= 1024 && __VEC__ * bytes_x <= 16
 //! require  cols <= 1073741824 && (__PEEL__ || cols % __VEC__ == 0)
 //! require  __CLUSTER__ == 1 || (__RPB__ == 1 && __TPR__ >= 32)
 //! require  __GRID__ == 0 || __CLUSTER__ == 1
 //! require  __KEEP__ != 0 || __TPR__ * __CLUSTER__ * __ITEMS__ * __VEC__ >= cols + (cols % __VEC__ ? __VEC__ - 1 : 0)
 //! require  __KEEP__ != 1 || ceildiv(cols + (cols % __VEC__ ? __VEC__ - 1 : 0), __VEC__ * __TPR__ * __CLUSTER__) * __TPR__ * __RPB__ * __VEC__ * bytes_x <= 229376
+//! prefer   __NEXT__ == (rows * cols < 8388608)
 //! prefer   __PEEL__ == (cols % __VEC__ != 0)
 //! prefer   __VEC__ * bytes_x == 16 || (cols % (16 // bytes_x) != 0 && (__VEC__ == 1 || __VEC__ * bytes_x == 8))
 //! prefer   __TPR__ * __RPB__ >= 64 && (__TPR__ * __RPB__ <= 512 || __RPB__ == 1)
-//! prefer   __KEEP__ ? __ITEMS__ == 4 : __VEC__ * __ITEMS__ <= 64
+//! prefer   __KEEP__ == 0 ? __VEC__ * __ITEMS__ <= 64 : __ITEMS__ == 4
+//! prefer   __KEEP__ != 1 || (cols * bytes_x <= 114688 * __CLUSTER__ // __RPB__ && __TPR__ * __CLUSTER__ * __VEC__ * __ITEMS__ <= cols)
+//! prefer   __KEEP__ != 2 || cols * bytes_x > 917504 || (cols * bytes_x >= 65536 && __CLUSTER__ == 1 && __TPR__ >= 512)
 //! prefer   __KEEP__ || __TPR__ * __CLUSTER__ * (__ITEMS__ - (__ITEMS__ > 4 ? 2 : 1)) * __VEC__ < cols + (cols % __VEC__ ? __VEC__ - 1 : 0)
 //! prefer   __KEEP__ || __TPR__ * __CLUSTER__ // 2 * __ITEMS__ * __VEC__ < cols
-//! prefer   __KEEP__ == 0 || cols * bytes_x >= 8192 * __KEEP__
+//! prefer   __KEEP__ == 0 || (cols * bytes_x >= 8192 && __VEC__ > 1)
 //! prefer   __CLUSTER__ == 1 || cols * bytes_x >= 32768 * __CLUSTER__
 //! prefer   __TPR__ * __CLUSTER__ * __VEC__ * 96 >= cols && (__KEEP__ == 0 || __TPR__ >= 128)
 //! prefer   __EARLY__ ? __KEEP__ == 0 && __VEC__ * __ITEMS__ <= 32 : __GRID__ == 0
@@ -59,6 +63,7 @@ typedef int k_index;
 #define __PEEL__ 0
 #define __EARLY__ 0
 #define __GRID__ 0
+#define __NEXT__ 0
 #endif
 
 // How an element of x is read, and one of y written.
@@ -103,7 +108,7 @@ enum { AHEAD = __KEEP__ == 0 && __EARLY__ && !(__PEEL__ && __GRID__) };
 extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)
     KF_ENTRY(rmsnorm)(const T_x *__restrict__ x, const T_g *__restrict__ g, T_y *__restrict__ y,
                       const long long rows, const long long cols, const float eps) {
-    k_begin<false>();
+    k_begin<__NEXT__>();
     typedef k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int> Row;
     long long top = (long long)(blockIdx.x / __CLUSTER__) * __RPB__;
     const long long first = top + threadIdx.x / __TPR__;

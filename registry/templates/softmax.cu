@@ -10,18 +10,22 @@
 //! knob     __ITEMS__ 8 4 2 1 3 6 10 12 14 16
 //! knob     __CLUSTER__ 1 2 4 8
 //! knob     __PEEL__ 0 1
+//! knob     __NEXT__ 0 1
 //! require  __TPR__ * __RPB__ >= 32 && __TPR__ * __RPB__ <= 1024 && __VEC__ * bytes_x <= 16
 //! require  cols <= 1073741824 && (__PEEL__ || cols % __VEC__ == 0)
 //! require  __CLUSTER__ == 1 || (__RPB__ == 1 && __TPR__ >= 32)
 //! require  __KEEP__ != 0 || __TPR__ * __CLUSTER__ * __ITEMS__ * __VEC__ >= cols + (cols % __VEC__ ? __VEC__ - 1 : 0)
 //! require  __KEEP__ != 1 || ceildiv(cols + (cols % __VEC__ ? __VEC__ - 1 : 0), __VEC__ * __TPR__ * __CLUSTER__) * __TPR__ * __RPB__ * __VEC__ * bytes_x <= 229376
+//! prefer   __NEXT__ == (rows * cols < 8388608)
 //! prefer   __PEEL__ == (cols % __VEC__ != 0)
 //! prefer   __VEC__ * bytes_x == 16 || (cols % (16 // bytes_x) != 0 && (__VEC__ == 1 || __VEC__ * bytes_x == 8))
 //! prefer   __TPR__ * __RPB__ >= 64 && (__TPR__ * __RPB__ <= 512 || __RPB__ == 1)
-//! prefer   __KEEP__ ? __ITEMS__ == 4 : __VEC__ * __ITEMS__ <= 64
+//! prefer   __KEEP__ == 0 ? __VEC__ * __ITEMS__ <= 64 : __ITEMS__ == 4
+//! prefer   __KEEP__ != 1 || (cols * bytes_x <= 114688 * __CLUSTER__ // __RPB__ && __TPR__ * __CLUSTER__ * __VEC__ * __ITEMS__ <= cols)
+//! prefer   __KEEP__ != 2 || cols * bytes_x > 917504 || (cols * bytes_x >= 65536 && __CLUSTER__ == 1 && __TPR__ >= 512)
 //! prefer   __KEEP__ || __TPR__ * __CLUSTER__ * (__ITEMS__ - (__ITEMS__ > 4 ? 2 : 1)) * __VEC__ < cols + (cols % __VEC__ ? __VEC__ - 1 : 0)
 //! prefer   __KEEP__ || __TPR__ * __CLUSTER__ // 2 * __ITEMS__ * __VEC__ < cols
-//! prefer   __KEEP__ == 0 || cols * bytes_x >= 8192 * __KEEP__
+//! prefer   __KEEP__ == 0 || (cols * bytes_x >= 8192 && __VEC__ > 1)
 //! prefer   __CLUSTER__ == 1 || cols * bytes_x >= 32768 * __CLUSTER__
 //! prefer   __TPR__ * __CLUSTER__ * __VEC__ * 96 >= cols && (__KEEP__ == 0 || __TPR__ >= 128)
 //! launch   grid = ceildiv(rows, __RPB__) * __CLUSTER__  block = __TPR__ * __RPB__  cluster = __CLUSTER__  shared = __KEEP__ == 1 ? min(229376, ceildiv(cols + (cols % __VEC__ ? __VEC__ - 1 : 0), __VEC__ * __TPR__ * __CLUSTER__) * __TPR__ * __RPB__ * __VEC__ * bytes_x) : 0  dependent = 1  twin = softmax_any
@@ -50,6 +54,7 @@ typedef int k_index;
 #define __ITEMS__ 8
 #define __CLUSTER__ 1
 #define __PEEL__ 0
+#define __NEXT__ 0
 #endif
 
 // How an element of x is read, and one of y written.
@@ -83,17 +88,6 @@ K_INLINE Online k_join(Online a, Online b) {
     const ACC largest = fmaxf(a.largest, b.largest);
     return {largest, scaled(a, largest) + scaled(b, largest)};
 }
-template <int N> K_INLINE void add(Online &sofar, const ACC (&x)[N]) {
-    ACC largest = sofar.largest;
-#pragma unroll
-    for (int j = 0; j < N; j++) largest = fmaxf(largest, x[j]);
-    ACC sum = scaled(sofar, largest);
-    const ACC shift = largest == -K_INF ? 0 : largest;
-#pragma unroll
-    for (int j = 0; j < N; j++) sum += expf(x[j] - shift);
-    sofar = {largest, sum};
-}
-
 template <int N> K_INLINE k_pack<T_y, N> scale(const ACC (&x)[N], ACC factor) {
     k_pack<T_y, N> pack;
 #pragma unroll
@@ -122,8 +116,21 @@ K_INLINE void softmax_row(const ROW &row, const T_x *x, T_y *y) {
         const ACC factor = 1 / row.reduce(sum).x;
         kept.each([&](auto v, auto &x, int) { row.store(y, v, scale(x, factor)); });
     } else {
-        Online all = {-K_INF, 0};
-        kept.each([&](auto, auto &x, int) { add(all, x); });
+        Online all = {-K_INF, 0}, before = all;
+        const auto look = [&](auto, auto &x, int, auto &) {
+#pragma unroll
+            for (int j = 0; j < ROW::VEC; j++) all.largest = fmaxf(all.largest, x[j]);
+        };
+        const auto rescale = [&] {
+            before.sum = all.sum;
+            all.sum = scaled(before, all.largest);
+            before.largest = all.largest;
+        };
+        kept.each(look, rescale, [&](auto, auto &x, int) {
+            const ACC shift = all.largest == -K_INF ? 0 : all.largest;
+#pragma unroll
+            for (int j = 0; j < ROW::VEC; j++) all.sum += expf(x[j] - shift);
+        });
         all = row.reduce(all);
         const ACC factor = 1 / all.sum;
         kept.each([&](auto v, auto &x, int) {
@@ -137,7 +144,7 @@ K_INLINE void softmax_row(const ROW &row, const T_x *x, T_y *y) {
 extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)
     KF_ENTRY(softmax)(const T_x *__restrict__ x, T_y *__restrict__ y, const long long rows,
                       const long long cols) {
-    k_begin<false>();
+    k_begin<__NEXT__>();
     const long long row = (long long)(blockIdx.x / __CLUSTER__) * __RPB__ + threadIdx.x / __TPR__;
     if (__CLUSTER__ > 1) k_meet_begin();
     k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int> place(row, rows, cols);

@@ -18,8 +18,8 @@ template <typename ROW> struct k_source {
         pack.in_x = row.load_each(in_x, in_x_step, v, (float)0);
         return pack;
     }
-    template <int N>
-    __device__ __forceinline__ void copy(slots<N> &to, const ROW &row, int v) const {
+    template <int N, typename V>
+    __device__ __forceinline__ void copy(slots<N> &to, const ROW &row, V v) const {
         to.in_x[threadIdx.x] = row.load_each(in_x, in_x_step, v, (float)0);
     }
     template <int N> static __device__ __forceinline__ raw fetch(const slots<N> &from) {
@@ -109,12 +109,13 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, KEPT &kept,
     }
 }
 
-extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)
+extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__,
+        __KEEP__ == 1 ? (__ITEMS__ > 2 ? 1536 : 2048) / (__TPR__ * __RPB__) : 1)
 KF_ENTRY(kf_abs_max_div_div_i8)(const float *__restrict__ in_x, signed char *__restrict__ out_q,
         float *__restrict__ out_s, const long long kf_rows, const long long kf_cols,
         const long long kf_cols_div, const long long kf_in_x_s0, const long long kf_in_x_s1,
         const long long kf_out_s_s0) {
-    k_begin<false>();
+    k_begin<__NEXT__>();
     typedef k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int> Row;
     k_index top = (k_index)(blockIdx.x / __CLUSTER__) * __RPB__;
     if (__CLUSTER__ > 1) k_meet_begin();

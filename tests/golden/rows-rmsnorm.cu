@@ -22,8 +22,8 @@ template <typename ROW> struct k_source {
         pack.in_res = row.template load<ONCE>(in_res, v, (unsigned short)0);
         return pack;
     }
-    template <int N>
-    __device__ __forceinline__ void copy(slots<N> &to, const ROW &row, int v) const {
+    template <int N, typename V>
+    __device__ __forceinline__ void copy(slots<N> &to, const ROW &row, V v) const {
         row.copy(&to.in_x[threadIdx.x], in_x, v, (unsigned short)0);
         row.copy(&to.in_res[threadIdx.x], in_res, v, (unsigned short)0);
     }
@@ -122,12 +122,12 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, KEPT &kept, 
 }
 
 extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__,
-        __KEEP__ == 0 && __EARLY__ == 0 && __VEC__ * __ITEMS__ * 2 > 16 && __VEC__ * __ITEMS__ * 2 <= 32 && __TPR__ * __RPB__ >= 256 ? 1024 / (__TPR__ * __RPB__) : 1)
+        __KEEP__ == 1 ? (__ITEMS__ > 2 ? 1024 : 1536) / (__TPR__ * __RPB__) : __KEEP__ == 0 && __EARLY__ == 0 && __VEC__ * __ITEMS__ * 2 > 16 && __VEC__ * __ITEMS__ * 2 <= 32 && __TPR__ * __RPB__ >= 256 ? 1024 / (__TPR__ * __RPB__) : 1)
 KF_ENTRY(kf_add_rmsnorm)(const unsigned short *__restrict__ in_x,
         const unsigned short *__restrict__ in_res, const unsigned short *__restrict__ in_g,
         unsigned short *__restrict__ out_y, unsigned short *__restrict__ out_h,
         const long long kf_rows, const long long kf_cols, const long long kf_cols_div) {
-    k_begin<false>();
+    k_begin<__NEXT__>();
     typedef k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int> Row;
     k_index top = (k_index)(blockIdx.x / __CLUSTER__) * __RPB__;
     if (__CLUSTER__ > 1) k_meet_begin();

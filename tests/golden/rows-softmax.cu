@@ -17,8 +17,8 @@ template <typename ROW> struct k_source {
         pack.in_x = row.template load<ONCE>(in_x, v, (float)-K_INF);
         return pack;
     }
-    template <int N>
-    __device__ __forceinline__ void copy(slots<N> &to, const ROW &row, int v) const {
+    template <int N, typename V>
+    __device__ __forceinline__ void copy(slots<N> &to, const ROW &row, V v) const {
         row.copy(&to.in_x[threadIdx.x], in_x, v, (float)-K_INF);
     }
     template <int N> static __device__ __forceinline__ raw fetch(const slots<N> &from) {
@@ -95,15 +95,18 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, KEPT &kept,
 
     // pass 0
     k_online0 online0 = {-K_INF, 0};
-    kept.each([&](auto v, auto &x, int i) {
-        const float b2 = online0.t2;
+    float b2 = online0.t2;
+    kept.each([&](auto v, auto &x, int i, auto &raw) {
 #pragma unroll
         for (int j = 0; j < ROW::VEC; j++) {
             const float t1 = x.t1[j];
             online0.t2 = k_max(online0.t2, t1);
         }
+    }, [&] {
         online0.t5 = k_rescale(online0.t5, b2, online0.t2);
-        const float t2 = online0.t2 == -K_INF ? 0 : online0.t2;
+        b2 = online0.t2;
+    }, [&](auto v, auto &x, int i) {
+        const float t2 = b2 == -K_INF ? 0 : b2;
 #pragma unroll
         for (int j = 0; j < ROW::VEC; j++) {
             const float t1 = x.t1[j];
@@ -186,10 +189,11 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, KEPT &kept,
 
 #endif
 
-extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__)
+extern "C" __global__ void __launch_bounds__(__TPR__ * __RPB__,
+        __KEEP__ == 1 ? (__ITEMS__ > 2 ? 1536 : 2048) / (__TPR__ * __RPB__) : 1)
 KF_ENTRY(kf_softmax)(const float *__restrict__ in_x, float *__restrict__ out_out,
         const long long kf_rows, const long long kf_cols, const long long kf_cols_div) {
-    k_begin<false>();
+    k_begin<__NEXT__>();
     typedef k_row<__VEC__, !__PEEL__, __TPR__, __RPB__, __CLUSTER__, int> Row;
     k_index top = (k_index)(blockIdx.x / __CLUSTER__) * __RPB__;
     if (__CLUSTER__ > 1) k_meet_begin();

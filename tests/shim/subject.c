@@ -17,7 +17,7 @@ typedef struct Sampler {
     const Bound *bound;
     DeviceIdentity identity;
     const char *where; /* "KEEP=1": the only points, or NULL */
-    Text source; /* of the unit in the making */
+    Text source;       /* of the unit in the making */
     uint32_t in_unit;
 } Sampler;
 
