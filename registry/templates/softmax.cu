@@ -16,7 +16,7 @@
 //! require  __CLUSTER__ == 1 || (__RPB__ == 1 && __TPR__ >= 32)
 //! require  __KEEP__ != 0 || __TPR__ * __CLUSTER__ * __ITEMS__ * __VEC__ >= cols + (cols % __VEC__ ? __VEC__ - 1 : 0)
 //! require  __KEEP__ != 1 || ceildiv(cols + (cols % __VEC__ ? __VEC__ - 1 : 0), __VEC__ * __TPR__ * __CLUSTER__) * __TPR__ * __RPB__ * __VEC__ * bytes_x <= 229376
-//! prefer   __NEXT__ == (rows * cols < 8388608)
+//! prefer   __NEXT__ == (rows * cols < 16777216)
 //! prefer   __PEEL__ == (cols % __VEC__ != 0)
 //! prefer   __VEC__ * bytes_x == 16 || (cols % (16 // bytes_x) != 0 && (__VEC__ == 1 || __VEC__ * bytes_x == 8))
 //! prefer   __TPR__ * __RPB__ >= 64 && (__TPR__ * __RPB__ <= 512 || __RPB__ == 1)
