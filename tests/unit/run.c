@@ -16,8 +16,9 @@
     "//! knob     __VEC__ 1 2 4 8\n" \
     "//! knob     __BLOCK__ 128 1024\n"
 
-#define LAUNCH \
-    "//! launch   scale grid = ceildiv(n, __VEC__ * __BLOCK__) block = __BLOCK__ twin = slow\n"
+#define LAUNCH                                                                                  \
+    "//! launch   scale grid = ceildiv(n, __VEC__ * __BLOCK__) block = __BLOCK__ twin = slow " \
+    "dependent = __VEC__ == 4\n"
 
 #define BODY \
     "extern \"C\" __global__ void scale(const float *x, float *y, float a, long long n) {}\n"
@@ -73,6 +74,10 @@ static void makes_every_extent_a_number(void **state) {
     assert_int_equal(launch->block[2], 1);
     assert_int_equal(launch->cluster, 1);
     assert_int_equal(launch->shared, 0);
+    assert_true(launch->dependent);
+    assert_true(add(&c, 8, 128, 1000));
+    assert_false(c.run.launches.data[1].dependent);
+    launch = &c.run.launches.data[0];
     assert_int_equal(launch->arg_count, 4);
     assert_int_equal(launch->args[0].kind, ARG_BUFFER);
     assert_int_equal(launch->args[1].buffer, 1);
@@ -159,6 +164,8 @@ static void survives_damage(void **state) {
     assert_int_equal(read->launches.count, 2);
     assert_int_equal(read->temporaries.data[0], 4096);
     assert_true(read->launches.data[0].args[2].value.real == 1.5);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(read->launches.data[i].dependent, c.run.launches.data[i].dependent);
     Text again = {0};
     run_write(&again, read);
     assert_memory_equal(again.data, text.data, text.length);
