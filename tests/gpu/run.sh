@@ -19,7 +19,7 @@ export KFUSE=$PWD/$build/kfuse KFUSE_WORKER=$PWD/$build/kfuse-worker
 store=$(mktemp -d)
 trap 'rm -rf "$store"' EXIT
 export KFUSE_CACHE=$store
-parts=${*:-tests near programs start sanitize}
+parts=${*:-tests near dependent programs start sanitize}
 failed=
 
 part() { case " $parts " in *" $1 "*) return 0 ;; esac; return 1; }
@@ -118,7 +118,7 @@ if part large; then
 fi
 
 if part tests; then
-    for name in cuda bench devices emit points device_ops ops_values; do
+    for name in cuda bench devices emit points device_ops ops_values functions_cuda emit_rows reduce; do
         [ -x "$build/tests/test_$name" ] && KF_TEST_DEVICE=cuda check "$build/tests/test_$name"
     done
 fi
