@@ -216,11 +216,12 @@ K_INLINE k_index k_divide(k_index i, k_index extent, long long reciprocal) {
 
 //@ k_begin
 // First in every kernel of a dependent launch, which may begin before the kernels ahead of it in the stream have ended:
-// here it waits for them and for what they wrote. NEXT: the kernel behind it may begin likewise where there is room.
+// here it waits for them and for what they wrote. NEXT: the kernel behind it may begin likewise where there is room; not
+// before, or one that is not ours could read ahead what the kernels before this one have yet to write.
 template <bool NEXT> K_INLINE void k_begin() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    if (NEXT) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
     asm volatile("griddepcontrol.wait;" ::: "memory");
+    if (NEXT) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 

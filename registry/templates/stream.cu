@@ -23,8 +23,8 @@ extern "C" __global__ void __launch_bounds__(__BLOCK__) KF_ENTRY(kf_stream)(KF_P
     const long long bytes[KF_READS + KF_WRITES] = {KF_BYTES};
     uint4 x[__UNROLL__];
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 // as k_begin of the kernels that it is compared with
-    if (bytes[0] < 1 << 25) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
     asm volatile("griddepcontrol.wait;" ::: "memory");
+    if (bytes[0] < 1 << 25) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
     const long long first = (long long)blockIdx.x * (__BLOCK__ * __UNROLL__) + threadIdx.x;
 #pragma unroll
