@@ -7,6 +7,10 @@ static const EmitLanguage *const CUDA = &emit_language_cuda;
 
 /* --- spelling */
 
+const IrNode *rows_node(const RowsEmitter *e, Value value) {
+    return ir_node(e->plan->ir, value);
+}
+
 const char *rows_type(const RowsEmitter *e, Value value) {
     return language_type(CUDA, e->plan, value_kind(ir_dtype(e->plan->ir, value)));
 }
