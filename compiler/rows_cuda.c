@@ -17,17 +17,6 @@ RowsRole rows_role(const Plan *plan, const Access *access) {
     return row ? ROWS_COLUMN : ROWS_KEPT;
 }
 
-uint32_t rows_reads(const RowsCuda *facts, const Access *access) {
-    Arena *scratch = arena_open();
-    uint32_t count = 0;
-    for (uint32_t pass = 0; pass < facts->rows->passes; pass++) {
-        Values values = rows_elements(scratch, facts->rows, facts->plan, pass);
-        for (uint32_t i = 0; i < values.count; i++) count += values.at[i] == access->value;
-    }
-    arena_close(scratch);
-    return count;
-}
-
 /* --- elements outside a row */
 
 /* Every value if all kept elements are `fill`, NaN where that is not known. */

@@ -28,8 +28,6 @@ typedef struct RowsCuda {
 } RowsCuda;
 
 RowsCuda rows_cuda_find(Arena *arena, const Plan *plan, RowsForm form);
-/* In how many passes a load is read. */
-uint32_t rows_reads(const RowsCuda *facts, const Access *access);
 
 /* How an element is divided by what is one value a row. */
 typedef enum RowsQuotient {
