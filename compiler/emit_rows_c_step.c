@@ -173,7 +173,7 @@ static void print_computed(const RowsC *e, Value value) {
         text_printf(e->out, ", t%u);\n", node->arg[1]);
         return;
     }
-    emit_values(e->out, e->plan, C, &value, 1, 4);
+    emit_statement(e->out, e->plan, C, value, 4);
 }
 
 static void print_elements(const RowsC *e, uint32_t at, bool kept) {
@@ -367,7 +367,7 @@ static void print_uniform(const RowsC *e, uint32_t pass) {
         if (rows_c_load(e, values.at[i]))
             print_load(e, rows_c_load(e, values.at[i]));
         else
-            emit_values(e->out, e->plan, C, &values.at[i], 1, 4);
+            emit_statement(e->out, e->plan, C, values.at[i], 4);
     for (uint32_t i = 0; i < values.count; i++)
         if (stands_in_row(e, values.at[i]))
             text_printf(e->out, "    row->t%u = t%u;\n", values.at[i], values.at[i]);

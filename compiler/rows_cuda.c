@@ -165,6 +165,7 @@ RowsCuda rows_cuda_find(Arena *arena, const Plan *plan, RowsForm form) {
     facts.keeps = kept && rows->passes > 1;
     facts.low = find_harmless(plan, LOWEST, low) > find_harmless(plan, 0, zero);
     facts.harmless = facts.low ? low : zero;
+    facts.read = emit_read(arena, plan, &emit_language_cuda);
     facts.folded = find_folded(arena, plan, facts.harmless);
     return facts;
 }

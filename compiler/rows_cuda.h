@@ -24,6 +24,7 @@ typedef struct RowsCuda {
     bool means;           /* something is divided by the number of columns */
     bool low;             /* floating elements outside a row are seen as -inf, else as 0 */
     const bool *harmless; /* by Value: a reduction that does not mind elements outside the row */
+    const bool *read;     /* by Value: something reads it, see emit_read */
     const bool *folded;   /* by Value: a square that a sum alone reads: it is multiplied there */
 } RowsCuda;
 

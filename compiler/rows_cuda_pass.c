@@ -27,7 +27,7 @@ static bool is_near_exp(const RowsEmitter *e, Value v) {
  * multiplied there. */
 static void print_statement(const RowsEmitter *e, Value v) {
     const Access *access = rows_load(e, v);
-    if (e->facts->folded[v]) return;
+    if (!e->facts->read[v] || e->facts->folded[v]) return;
     if (rows_quotient(e->facts, v) != ROWS_DIVIDED)
         print_quotient(e, v);
     else if (is_near_exp(e, v))
