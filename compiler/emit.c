@@ -305,7 +305,7 @@ static void cast(const Writer *w, DType to, Value a) {
     }
 }
 
-void emit_expression(Text *out, const Plan *plan, const EmitLanguage *language, Value value) {
+static void expression(Text *out, const Plan *plan, const EmitLanguage *language, Value value) {
     const IrNode *node = ir_node(plan->ir, value);
     Writer writer = {out, plan, language};
     if (node->op == IR_CAST)
@@ -322,7 +322,7 @@ void emit_statement(Text *out, const Plan *plan, const EmitLanguage *language, V
                     int indent) {
     ValueKind kind = value_kind(ir_dtype(plan->ir, value));
     text_printf(out, "%*sconst %s t%u = ", indent, "", language_type(language, plan, kind), value);
-    emit_expression(out, plan, language, value);
+    expression(out, plan, language, value);
     text_add(out, ";\n");
 }
 
