@@ -242,7 +242,7 @@ typedef struct Mounted {
     Address slab;          /* temporaries of sets 1 .. */
     Address *rows;         /* a row per set: tensors' elements 0, then temporaries */
     const Address **table; /* the rows twice over: any window of `sets` rows is contiguous */
-    uint32_t width, sets;
+    uint32_t sets;
 } Mounted;
 
 /* With set 0 alone. */
