@@ -305,7 +305,7 @@ static void cast(const Writer *w, DType to, Value a) {
     }
 }
 
-void emit_expression(Text *out, const Plan *plan, const EmitLanguage *language, Value value) {
+static void expression(Text *out, const Plan *plan, const EmitLanguage *language, Value value) {
     const IrNode *node = ir_node(plan->ir, value);
     Writer writer = {out, plan, language};
     if (node->op == IR_CAST)
@@ -322,13 +322,30 @@ void emit_statement(Text *out, const Plan *plan, const EmitLanguage *language, V
                     int indent) {
     ValueKind kind = value_kind(ir_dtype(plan->ir, value));
     text_printf(out, "%*sconst %s t%u = ", indent, "", language_type(language, plan, kind), value);
-    emit_expression(out, plan, language, value);
+    expression(out, plan, language, value);
     text_add(out, ";\n");
+}
+
+const bool *emit_read(Arena *arena, const Plan *plan, const EmitLanguage *language) {
+    const Writer w = {NULL, plan, language};
+    bool *read = arena_array(arena, bool, plan->ir->nodes.count);
+    for (uint32_t i = 0; i < plan->stores.count; i++) read[plan->stores.data[i].value] = true;
+    for (uint32_t i = plan->body.count; i-- > 0;) {
+        Value v = plan->body.data[i];
+        const IrNode *node = ir_node(plan->ir, v);
+        bool unconditional = value_is_primitive(&w, v, P_SELECT) && extreme(&w, node);
+        for (uint32_t k = unconditional; k < node->count; k++) read[node->arg[k]] |= read[v];
+    }
+    return read;
 }
 
 void emit_values(Text *out, const Plan *plan, const EmitLanguage *language, const Value *values,
                  uint32_t count, int indent) {
-    for (uint32_t i = 0; i < count; i++) emit_statement(out, plan, language, values[i], indent);
+    Arena *scratch = arena_open();
+    const bool *read = emit_read(scratch, plan, language);
+    for (uint32_t i = 0; i < count; i++)
+        if (read[values[i]]) emit_statement(out, plan, language, values[i], indent);
+    arena_close(scratch);
 }
 
 void emit_body(Text *out, const Plan *plan, const EmitLanguage *language, int indent) {

@@ -47,9 +47,7 @@ const Template *emit_stream(Arena *arena, const char *language, uint32_t reads, 
 /* Expression text of one operation in a language, for `kfuse ops NAME`. */
 typedef struct EmitLanguage EmitLanguage; /* language.h */
 extern const EmitLanguage emit_language_cuda, emit_language_c;
-/* What a value of the body is, "t1 + t2", in whatever variable type the language has; as a statement,
- * "const float t3 = t1 + t2;"; all statements of the body. No reductions. */
-void emit_expression(Text *out, const Plan *plan, const EmitLanguage *language, Value value);
+/* A value of the body as a statement, "const float t3 = t1 + t2;"; all statements of the body that something reads. No reductions. */
 void emit_statement(Text *out, const Plan *plan, const EmitLanguage *language, Value value,
                     int indent);
 void emit_body(Text *out, const Plan *plan, const EmitLanguage *language, int indent);

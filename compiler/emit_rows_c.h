@@ -31,8 +31,6 @@ static inline const char *rows_c_kept(const RowsC *e, const char *text) {
     return e->sweeps->kept.count ? text : "";
 }
 const char *rows_c_type(const RowsC *e, Value value);
-/* The array that the value is an element of, or NULL. */
-const Access *rows_c_load(const RowsC *e, Value value);
 /* The stride along a row, where it is given. */
 const char *rows_c_step(const RowsC *e, const Access *access);
 /* An input of which the next row is fetched ahead; by which function, if there is any. */

@@ -9,7 +9,8 @@ const char *rows_c_type(const RowsC *e, Value value) {
     return language_type(C, e->plan, value_kind(ir_dtype(e->plan->ir, value)));
 }
 
-const Access *rows_c_load(const RowsC *e, Value value) {
+/* The array that the value is an element of, or NULL. */
+static const Access *load_of(const RowsC *e, Value value) {
     for (uint32_t i = 0; i < e->plan->loads.count; i++)
         if (e->plan->loads.data[i].value == value) return &e->plan->loads.data[i];
     return NULL;
@@ -42,7 +43,7 @@ static void print_sum_comment(const RowsC *e, Value value) {
 static bool is_row_value(const RowsC *e, Value value) {
     Scalar constant;
     if (!rows_c_uniform(e, value) || plan_constant(e->plan, value, &constant)) return false;
-    if (rows_c_load(e, value)) return true;
+    if (load_of(e, value)) return true;
     for (uint32_t i = 0; i < e->plan->body.count; i++)
         if (e->plan->body.data[i] == value) return true;
     return false;
@@ -173,7 +174,7 @@ static void print_computed(const RowsC *e, Value value) {
         text_printf(e->out, ", t%u);\n", node->arg[1]);
         return;
     }
-    emit_values(e->out, e->plan, C, &value, 1, 4);
+    emit_statement(e->out, e->plan, C, value, 4);
 }
 
 static void print_elements(const RowsC *e, uint32_t at, bool kept) {
@@ -186,8 +187,8 @@ static void print_elements(const RowsC *e, uint32_t at, bool kept) {
         if (keeps && e->sweeps->first[v] < at)
             text_printf(e->out, "    const k_real t%u = *(const k_real_at *)(row->kept%u + i);\n",
                         v, v);
-        else if (rows_c_load(e, v))
-            print_load(e, rows_c_load(e, v));
+        else if (load_of(e, v))
+            print_load(e, load_of(e, v));
         else
             print_computed(e, v);
         if (keeps && e->sweeps->first[v] == at)
@@ -364,10 +365,10 @@ static void print_uniform(const RowsC *e, uint32_t pass) {
     text_printf(e->out, "K_INLINE void k_values%u(Row *row) {\n", pass);
     print_from_row(e, values, (Values){NULL, 0});
     for (uint32_t i = 0; i < values.count; i++)
-        if (rows_c_load(e, values.at[i]))
-            print_load(e, rows_c_load(e, values.at[i]));
+        if (load_of(e, values.at[i]))
+            print_load(e, load_of(e, values.at[i]));
         else
-            emit_values(e->out, e->plan, C, &values.at[i], 1, 4);
+            emit_statement(e->out, e->plan, C, values.at[i], 4);
     for (uint32_t i = 0; i < values.count; i++)
         if (stands_in_row(e, values.at[i]))
             text_printf(e->out, "    row->t%u = t%u;\n", values.at[i], values.at[i]);

@@ -10,6 +10,7 @@ static const EmitLanguage *const CUDA = &emit_language_cuda;
 static void print_uniform(const RowsEmitter *e, uint32_t pass) {
     Values values = rows_uniform(e->scratch, e->facts->rows, e->plan, pass);
     for (uint32_t i = 0; i < values.count; i++) {
+        if (!e->facts->read[values.at[i]]) continue;
         emit_statement(e->out, e->plan, CUDA, values.at[i], 4);
         rows_print_divisor(e, values.at[i]);
     }

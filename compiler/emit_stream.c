@@ -44,7 +44,8 @@ static void print_launch(Text *out, bool cuda, uint32_t count) {
              cuda ? "\n//! launch   grid = ceildiv("
                   : "\n//! launch   block = __THREADS__ ? __THREADS__ : max(1, min(cpus, ceildiv(");
     print_most(out, count);
-    text_add(out, cuda ? ", 16 * __BLOCK__ * __UNROLL__)  block = __BLOCK__  dependent = 1\n" : ", 65536)))\n");
+    text_add(out, cuda ? ", 16 * __BLOCK__ * __UNROLL__)  block = __BLOCK__  dependent = 1\n"
+                       : ", 65536)))\n");
 }
 
 static void print_macros(Text *out, uint32_t reads, uint32_t writes) {

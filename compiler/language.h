@@ -30,6 +30,10 @@ const char *language_storage(const EmitLanguage *language, DType type);
 void emit_operand(Text *out, const Plan *plan, const EmitLanguage *language, Value value,
                   bool spread);
 
+/* By Value: a store reads it, or a statement that is read itself. Not the condition of max(a, c) where that
+ * is one call. */
+const bool *emit_read(Arena *arena, const Plan *plan, const EmitLanguage *language);
+
 /* A literal of whole numbers or truth values. */
 void emit_whole(Text *out, ValueKind kind, int64_t value);
 

@@ -23,9 +23,8 @@ typedef enum ReduceWhich { REDUCE_VECTOR, REDUCE_RUN, REDUCE_ALL } ReduceWhich;
 bool reduce_c_reads(const ReduceC *e, uint32_t load);
 /* "const float *restrict in_x, float s_eps, " */
 void reduce_c_parameters(const ReduceC *e, ReduceWhich which);
-/* All of it as arguments; without arrays, of which `count` stand there already. */
+/* All of it as arguments. */
 void reduce_c_arguments(const ReduceC *e);
-void reduce_c_rest(const ReduceC *e, uint32_t count, ReduceWhich which);
 
 /* k_sums, k_partial, k_none, k_start, k_join, k_fold, k_vector, k_finish. */
 void reduce_c_values(const ReduceC *e);

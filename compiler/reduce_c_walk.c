@@ -51,7 +51,8 @@ void reduce_c_parameters(const ReduceC *e, ReduceWhich which) {
     if (count) text_add(e->out, ", ");
 }
 
-void reduce_c_rest(const ReduceC *e, uint32_t count, ReduceWhich which) {
+/* Arguments without arrays, of which `count` stand there already. */
+static void print_rest(const ReduceC *e, uint32_t count, ReduceWhich which) {
     for (uint32_t i = 0; i < e->reduce->parameters.list.count; i++) {
         const Parameter *parameter = &e->reduce->parameters.list.data[i];
         if (passes(e, parameter, which)) emit_next(e->out, count++, "%s", parameter->name);
@@ -62,7 +63,7 @@ void reduce_c_rest(const ReduceC *e, uint32_t count, ReduceWhich which) {
 void reduce_c_arguments(const ReduceC *e) {
     for (uint32_t i = 0; i < access_count(e->plan); i++)
         emit_next(e->out, i, "%s", access_at(e->plan, i)->name);
-    reduce_c_rest(e, access_count(e->plan), REDUCE_ALL);
+    print_rest(e, access_count(e->plan), REDUCE_ALL);
 }
 
 /* --- elements along the last axis */
@@ -114,7 +115,7 @@ static void print_vector_call(const ReduceC *e, const char *offset, const char *
             emit_next(e->out, count++, "%s%s%s", access->name, buffered ? "_v" : " + ",
                       buffered ? "" : offset);
     }
-    reduce_c_rest(e, count, REDUCE_VECTOR);
+    print_rest(e, count, REDUCE_VECTOR);
     text_printf(e->out, "%s);\n", rest);
 }
 
@@ -185,7 +186,7 @@ static void print_placed_call(const ReduceC *e, const char *function, const char
         emit_next(e->out, count++, "%s + ", access->name);
         reduce_offset(e->out, e->reduce, access, REDUCE_ELEMENT, line);
     }
-    reduce_c_rest(e, count, REDUCE_RUN);
+    print_rest(e, count, REDUCE_RUN);
     text_printf(e->out, "%s);\n", rest);
 }
 

@@ -17,17 +17,6 @@ RowsRole rows_role(const Plan *plan, const Access *access) {
     return row ? ROWS_COLUMN : ROWS_KEPT;
 }
 
-uint32_t rows_reads(const RowsCuda *facts, const Access *access) {
-    Arena *scratch = arena_open();
-    uint32_t count = 0;
-    for (uint32_t pass = 0; pass < facts->rows->passes; pass++) {
-        Values values = rows_elements(scratch, facts->rows, facts->plan, pass);
-        for (uint32_t i = 0; i < values.count; i++) count += values.at[i] == access->value;
-    }
-    arena_close(scratch);
-    return count;
-}
-
 /* --- elements outside a row */
 
 /* Every value if all kept elements are `fill`, NaN where that is not known. */
@@ -176,6 +165,7 @@ RowsCuda rows_cuda_find(Arena *arena, const Plan *plan, RowsForm form) {
     facts.keeps = kept && rows->passes > 1;
     facts.low = find_harmless(plan, LOWEST, low) > find_harmless(plan, 0, zero);
     facts.harmless = facts.low ? low : zero;
+    facts.read = emit_read(arena, plan, &emit_language_cuda);
     facts.folded = find_folded(arena, plan, facts.harmless);
     return facts;
 }

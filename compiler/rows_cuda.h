@@ -24,12 +24,11 @@ typedef struct RowsCuda {
     bool means;           /* something is divided by the number of columns */
     bool low;             /* floating elements outside a row are seen as -inf, else as 0 */
     const bool *harmless; /* by Value: a reduction that does not mind elements outside the row */
+    const bool *read;     /* by Value: something reads it, see emit_read */
     const bool *folded;   /* by Value: a square that a sum alone reads: it is multiplied there */
 } RowsCuda;
 
 RowsCuda rows_cuda_find(Arena *arena, const Plan *plan, RowsForm form);
-/* In how many passes a load is read. */
-uint32_t rows_reads(const RowsCuda *facts, const Access *access);
 
 /* How an element is divided by what is one value a row. */
 typedef enum RowsQuotient {

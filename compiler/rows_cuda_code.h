@@ -15,6 +15,7 @@ typedef struct RowsEmitter {
     Parameters parameters;
 } RowsEmitter;
 
+const IrNode *rows_node(const RowsEmitter *e, Value value);
 /* "float", what a value of elements or rows is. */
 const char *rows_type(const RowsEmitter *e, Value value);
 const char *rows_real(const RowsEmitter *e);

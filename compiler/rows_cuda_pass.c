@@ -1,204 +1,14 @@
-/* A pass in, its text out: a struct of what it gathers and how two of it are joined; a loop over the
- * thread's vectors; one joint reduction; results as values. An online pass goes over some vectors
- * twice: what it sums up is scaled to the largest element so far. */
-#include <string.h>
-
-#include "compiler/rows_cuda_code.h"
+/* A pass in, its text out: a loop over the thread's vectors; one joint reduction of what they give;
+ * results as values. An online pass goes over some vectors twice: what it sums up is scaled to the
+ * largest element so far. */
+#include "compiler/rows_cuda_parts.h"
 
 static const EmitLanguage *const CUDA = &emit_language_cuda;
-
-/* --- what a pass gathers */
-
-/* A field: a reduction's own, or one of what its result is made of. */
-typedef enum PartKind {
-    PART_OWN,     /* t5 */
-    PART_MEAN,    /* m5, the sum for a variance's mean */
-    PART_REST,    /* d5, the sum of distances from it */
-    PART_SQUARE,  /* q5, that of their squares */
-    PART_SCALED,  /* t5, a sum of exp(a - largest so far) */
-    PART_MOMENTS, /* v5, a variance in one pass */
-} PartKind;
-
-typedef struct Part {
-    Value value;
-    PartKind kind;
-} Part;
-
-typedef struct Parts {
-    ARRAY(Part) list;
-    bool online; /* there are PART_SCALED ones */
-} Parts;
-
-static const IrNode *node_of(const RowsEmitter *e, Value value) {
-    return ir_node(e->plan->ir, value);
-}
-
-/* The mean of the operand of `variance`, if it is computed anyway; else 0. */
-static Value mean_beside(const RowsEmitter *e, Value variance) {
-    for (uint32_t i = 0; i < e->plan->body.count; i++) {
-        Value v = e->plan->body.data[i];
-        if (node_of(e, v)->op == IR_MEAN && node_of(e, v)->arg[0] == node_of(e, variance)->arg[0] &&
-            !e->facts->rows->largest[v])
-            return v;
-    }
-    return 0;
-}
-
-static void add(const RowsEmitter *e, Parts *parts, Value value, PartKind kind) {
-    array_push(e->scratch, &parts->list, ((Part){value, kind}));
-    parts->online |= kind == PART_SCALED;
-}
-
-static void add_variance(const RowsEmitter *e, Parts *parts, Value v, uint32_t pass) {
-    const Rows *rows = e->facts->rows;
-    bool split = rows->form == ROWS_SPLIT;
-    if (split && rows->pass[v] == pass + 1 && !mean_beside(e, v)) add(e, parts, v, PART_MEAN);
-    if (rows->pass[v] != pass) return;
-    if (!split) add(e, parts, v, PART_MOMENTS);
-    if (split) add(e, parts, v, PART_REST);
-    if (split) add(e, parts, v, PART_SQUARE);
-}
-
-static Parts parts_of(const RowsEmitter *e, uint32_t pass) {
-    Parts parts = {0};
-    for (uint32_t i = 0; i < e->plan->body.count; i++) {
-        Value v = e->plan->body.data[i];
-        const IrNode *node = node_of(e, v);
-        if (!ir_is_reduction(node)) continue;
-        if (node->op == IR_VAR)
-            add_variance(e, &parts, v, pass);
-        else if (e->facts->rows->pass[v] == pass)
-            add(e, &parts, v, e->facts->rows->largest[v] ? PART_SCALED : PART_OWN);
-    }
-    return parts;
-}
-
-static const char *part_name(const RowsEmitter *e, const Part *part) {
-    return arena_printf(e->scratch, "%c%u", "tmdqtv"[part->kind], part -> value);
-}
-
-static ValueKind part_kind(const RowsEmitter *e, const Part *part) {
-    ValueKind kind = value_kind(ir_dtype(e->plan->ir, part->value));
-    return kind == VALUE_BOOL ? VALUE_I32 : kind;
-}
-
-static uint16_t part_op(const RowsEmitter *e, const Part *part) {
-    return part->kind == PART_OWN ? node_of(e, part->value)->op : IR_SUM;
-}
-
-static const char *rescale_of(const RowsEmitter *e, Value sum) {
-    const IrNode *power = node_of(e, e->facts->rows->power[sum]);
-    bool two = ir_meaning(power) == P_EXP2, near = ir_primitive(power) != ir_meaning(power);
-    if (near) return two ? "k_near_rescale2" : "k_near_rescale";
-    return two ? "k_rescale2" : "k_rescale";
-}
-
-/* "a + b", "k_max(a, b)", "k_fmax_i64(a, b)" */
-static void print_join(const RowsEmitter *e, const Part *part, const char *a, const char *b) {
-    static const char *const reals[] = {"%s + %s", "%s * %s", "k_max(%s, %s)", "k_min(%s, %s)",
-                                        "%s + %s"};
-    static const char *const wholes[] = {"k_add_%s(%s, %s)", "k_mul_%s(%s, %s)",
-                                         "k_fmax_%s(%s, %s)", "k_fmin_%s(%s, %s)"};
-    ValueKind kind = part_kind(e, part);
-    uint32_t which = (uint32_t)part_op(e, part) - IR_SUM;
-    if (part->kind == PART_MOMENTS)
-        text_printf(e->out, "k_join(%s, %s)", a, b);
-    else if (kind == VALUE_REAL)
-        text_printf(e->out, reals[which], a, b);
-    else
-        text_printf(e->out, wholes[which], kind == VALUE_I64 ? "i64" : "i32", a, b);
-}
-
-/* What no element at all gives. */
-static void print_nothing(const RowsEmitter *e, const Part *part) {
-    ValueKind kind = part_kind(e, part);
-    uint16_t op = part_op(e, part);
-    const DTypeInfo *info = dtype_info(ir_dtype(e->plan->ir, part->value));
-    int64_t whole = op == IR_MAX ? info->low : op == IR_MIN ? info->high : op == IR_PROD;
-    if (part->kind == PART_MOMENTS)
-        text_add(e->out, "{0, 0, 0, 0}");
-    else if (kind == VALUE_REAL && (op == IR_MAX || op == IR_MIN))
-        text_add(e->out, op == IR_MAX ? "-K_INF" : "K_INF");
-    else
-        emit_whole(e->out, kind, whole);
-}
-
-static void print_field(const RowsEmitter *e, const Part *part) {
-    const char *type = language_type(CUDA, e->plan, part_kind(e, part));
-    if (part->kind == PART_MOMENTS) type = arena_printf(e->scratch, "k_moments<%s>", type);
-    text_printf(e->out, "    %s %s; // %s", type, part_name(e, part),
-                ir_op_name(node_of(e, part->value)));
-    text_printf(e->out, " of %s\n", rows_operand(e, node_of(e, part->value)->arg[0]));
-}
-
-static void print_joined(const RowsEmitter *e, const Part *part) {
-    const char *name = part_name(e, part);
-    const char *a = arena_printf(e->scratch, "a.%s", name);
-    const char *b = arena_printf(e->scratch, "b.%s", name);
-    if (part->kind == PART_SCALED) {
-        Value largest = e->facts->rows->largest[part->value];
-        const char *form = "%s(%s, %c.t%u, c.t%u)", *scale = rescale_of(e, part->value);
-        a = arena_printf(e->scratch, form, scale, a, 'a', largest, largest);
-        b = arena_printf(e->scratch, form, scale, b, 'b', largest, largest);
-    }
-    text_printf(e->out, "    c.%s = ", name);
-    print_join(e, part, a, b);
-    text_add(e->out, ";\n");
-}
-
-static bool is_first(const RowsEmitter *e, const Parts *parts, uint32_t at) {
-    Value largest = e->facts->rows->largest[parts->list.data[at].value];
-    for (uint32_t i = 0; i < at; i++)
-        if (e->facts->rows->largest[parts->list.data[i].value] == largest) return false;
-    return largest != 0;
-}
-
-/* One exponential for the lanes of a warp, not one for each time that two of them are joined. */
-static void print_level(const RowsEmitter *e, const Parts *parts, const char *name) {
-    text_printf(e->out, "template <int LANES> K_INLINE void k_level(%s &a) {\n", name);
-    for (uint32_t i = 0; i < parts->list.count; i++) {
-        Value largest = e->facts->rows->largest[parts->list.data[i].value];
-        if (is_first(e, parts, i))
-            text_printf(
-                e->out,
-                "    %s b%u = a.t%u;\n#pragma unroll\n    for (int step = LANES / 2; step > 0;"
-                " step /= 2) b%u = k_max(b%u, k_shuffle(b%u, step));\n",
-                rows_real(e), largest, largest, largest, largest, largest);
-    }
-    for (uint32_t i = 0; i < parts->list.count; i++) {
-        const Part *part = &parts->list.data[i];
-        Value largest = e->facts->rows->largest[part->value];
-        if (part->kind == PART_SCALED)
-            text_printf(e->out, "    a.%s = %s(a.%s, a.t%u, b%u);\n", part_name(e, part),
-                        rescale_of(e, part->value), part_name(e, part), largest, largest);
-    }
-    for (uint32_t i = 0; i < parts->list.count; i++) {
-        Value largest = e->facts->rows->largest[parts->list.data[i].value];
-        if (is_first(e, parts, i)) text_printf(e->out, "    a.t%u = b%u;\n", largest, largest);
-    }
-    text_add(e->out, "}\n");
-}
-
-void rows_print_struct(const RowsEmitter *e, uint32_t pass) {
-    Parts parts = parts_of(e, pass);
-    const char *name = arena_printf(e->scratch, "k_%s%u", e->stem, pass);
-    if (parts.list.count == 0) return;
-    text_printf(e->out,
-                "\n// What a pass gathers, on its way through the threads of a row.\n"
-                "struct %s {\n",
-                name);
-    for (uint32_t i = 0; i < parts.list.count; i++) print_field(e, &parts.list.data[i]);
-    text_printf(e->out, "};\nK_INLINE %s k_join(const %s &a, const %s &b) {\n    %s c;\n", name,
-                name, name, name);
-    for (uint32_t i = 0; i < parts.list.count; i++) print_joined(e, &parts.list.data[i]);
-    text_add(e->out, "    return c;\n}\n");
-    if (parts.online) print_level(e, &parts, name);
-}
 
 /* --- one element */
 
 static void print_quotient(const RowsEmitter *e, Value v) {
-    const IrNode *node = node_of(e, v);
+    const IrNode *node = rows_node(e, v);
     const char *a = rows_operand(e, node->arg[0]);
     text_printf(e->out, "            const %s t%u = ", rows_type(e, v), v);
     if (rows_quotient(e->facts, v) == ROWS_MULTIPLIED)
@@ -207,9 +17,9 @@ static void print_quotient(const RowsEmitter *e, Value v) {
         text_printf(e->out, "q%u[j];\n", v);
 }
 
-/* Passes over a row that is kept need it again. */
+/* Passes over a row that is kept compute it again: k_near_exp_shared. */
 static bool is_near_exp(const RowsEmitter *e, Value v) {
-    const IrNode *node = node_of(e, v);
+    const IrNode *node = rows_node(e, v);
     return ir_is_primitive(node) && ir_primitive(node) == (Primitive)P_NEAR_EXP;
 }
 
@@ -217,12 +27,12 @@ static bool is_near_exp(const RowsEmitter *e, Value v) {
  * multiplied there. */
 static void print_statement(const RowsEmitter *e, Value v) {
     const Access *access = rows_load(e, v);
-    if (e->facts->folded[v]) return;
+    if (!e->facts->read[v] || e->facts->folded[v]) return;
     if (rows_quotient(e->facts, v) != ROWS_DIVIDED)
         print_quotient(e, v);
     else if (is_near_exp(e, v))
         text_printf(e->out, "            const %s t%u = k_near_exp_shared(%s);\n", rows_type(e, v),
-                    v, rows_operand(e, node_of(e, v)->arg[0]));
+                    v, rows_operand(e, rows_node(e, v)->arg[0]));
     else if (!access)
         emit_statement(e->out, e->plan, CUDA, v, 12);
     else if (rows_role(e->plan, access) == ROWS_KEPT)
@@ -251,7 +61,7 @@ static bool is_harmless(const RowsEmitter *e, const Part *part) {
 static void print_centres(const RowsEmitter *e, const Parts *parts) {
     for (uint32_t i = 0; i < parts->list.count; i++) {
         const Part *part = &parts->list.data[i];
-        Value mean = mean_beside(e, part->value);
+        Value mean = parts_mean(e, part->value);
         if (part->kind == PART_REST && is_harmless(e, part))
             text_printf(e->out, "        const %s c%u = row.has(v) ? %c%u : 0;\n", rows_real(e),
                         part->value, mean ? 't' : 'm', mean ? mean : part->value);
@@ -259,14 +69,14 @@ static void print_centres(const RowsEmitter *e, const Parts *parts) {
 }
 
 static void print_distance(const RowsEmitter *e, const Part *part) {
-    Value mean = mean_beside(e, part->value);
+    Value mean = parts_mean(e, part->value);
     const char *centre =
         arena_printf(e->scratch, "%c%u", mean ? 't' : 'm', mean ? mean : part->value);
     bool harmless = is_harmless(e, part);
     if (harmless) centre = arena_printf(e->scratch, "c%u", part->value);
     text_printf(e->out, "            const %s d%u = %srow.holds(v, j) ? %s - %s : 0;\n",
                 rows_real(e), part->value, harmless ? "ROW::WHOLE || " : "",
-                rows_operand(e, node_of(e, part->value)->arg[0]), centre);
+                rows_operand(e, rows_node(e, part->value)->arg[0]), centre);
 }
 
 static void print_fma(const RowsEmitter *e, const char *to, const char *x) {
@@ -280,7 +90,7 @@ static const char *given(const RowsEmitter *e, const Part *part, const char *ope
     if (is_harmless(e, part)) return operand;
     RowsEmitter other = *e;
     other.out = &nothing;
-    print_nothing(&other, part);
+    part_nothing(&other, part);
     operand = arena_printf(e->scratch, "row.holds(v, j) ? %s : %s", operand, text_string(&nothing));
     text_free(&nothing);
     return operand;
@@ -297,13 +107,13 @@ static void print_own(const RowsEmitter *e, const Part *part, const char *to, co
         return;
     }
     text_printf(e->out, "            %s = ", to);
-    print_join(e, part, to, given(e, part, operand));
+    part_join(e, part, to, given(e, part, operand));
     text_add(e->out, ";\n");
 }
 
 static void print_take(const RowsEmitter *e, uint32_t pass, const Part *part) {
     const char *to = field(e, pass, part);
-    Value value = node_of(e, part->value)->arg[0];
+    Value value = rows_node(e, part->value)->arg[0];
     bool folded = e->facts->folded[value];
     if (part->kind == PART_REST) print_distance(e, part);
     if (part->kind == PART_MOMENTS)
@@ -313,7 +123,7 @@ static void print_take(const RowsEmitter *e, uint32_t pass, const Part *part) {
     else if (part->kind == PART_SQUARE)
         print_fma(e, to, arena_printf(e->scratch, "d%u", part->value));
     else if (folded)
-        print_fma(e, to, rows_operand(e, node_of(e, value)->arg[0]));
+        print_fma(e, to, rows_operand(e, rows_node(e, value)->arg[0]));
     else
         print_own(e, part, to, rows_operand(e, value));
 }
@@ -325,7 +135,7 @@ static const Access *taken_raw(const RowsEmitter *e, const Parts *parts, const P
     if (!parts->online || part->kind != PART_OWN || (op != IR_MAX && op != IR_MIN) ||
         !is_harmless(e, part) || e->plan->compute != DT_F32)
         return NULL;
-    const Access *access = rows_load(e, node_of(e, part->value)->arg[0]);
+    const Access *access = rows_load(e, rows_node(e, part->value)->arg[0]);
     bool half = access && (access->dtype == DT_F16 || access->dtype == DT_BF16);
     return half && rows_role(e->plan, access) == ROWS_KEPT ? access : NULL;
 }
@@ -400,7 +210,7 @@ static void print_over_vector(const RowsEmitter *e) {
 static void print_quotients(const RowsEmitter *e, Values values) {
     for (uint32_t i = 0; i < values.count; i++) {
         Value v = values.at[i];
-        const IrNode *node = node_of(e, v);
+        const IrNode *node = rows_node(e, v);
         if (rows_quotient(e->facts, v) != ROWS_ROUNDED) continue;
         bool *roots = arena_array(e->scratch, bool, e->plan->ir->nodes.count);
         roots[node->arg[0]] = true;
@@ -452,7 +262,7 @@ static Values half_of(const RowsEmitter *e, uint32_t pass, const Parts *parts, b
     for (uint32_t i = 0; i < parts->list.count; i++) {
         const Part *part = &parts->list.data[i];
         if ((part->kind == PART_SCALED) == scaled && !taken_raw(e, parts, part))
-            roots[node_of(e, part->value)->arg[0]] = true;
+            roots[rows_node(e, part->value)->arg[0]] = true;
     }
     for (uint32_t i = 0; i < e->plan->stores.count && !scaled; i++)
         if (rows->stored[i] == pass) roots[e->plan->stores.data[i].value] = true;
@@ -463,7 +273,7 @@ static Values half_of(const RowsEmitter *e, uint32_t pass, const Parts *parts, b
 static void print_before(const RowsEmitter *e, uint32_t pass, const Parts *parts) {
     for (uint32_t i = 0; i < parts->list.count; i++) {
         Value largest = e->facts->rows->largest[parts->list.data[i].value];
-        if (is_first(e, parts, i))
+        if (parts_first(e, parts, i))
             text_printf(e->out, "    %s b%u = %s%u.t%u;\n", rows_real(e), largest, e->stem, pass,
                         largest);
     }
@@ -476,12 +286,12 @@ static void print_rescaled(const RowsEmitter *e, uint32_t pass, const Parts *par
         Value largest = e->facts->rows->largest[part->value];
         if (part->kind != PART_SCALED) continue;
         text_printf(e->out, "        %s = %s(%s, b%u, %s%u.t%u);\n", field(e, pass, part),
-                    rescale_of(e, part->value), field(e, pass, part), largest, e->stem, pass,
+                    part_rescale(e, part->value), field(e, pass, part), largest, e->stem, pass,
                     largest);
     }
     for (uint32_t i = 0; i < parts->list.count; i++) {
         Value largest = e->facts->rows->largest[parts->list.data[i].value];
-        if (is_first(e, parts, i))
+        if (parts_first(e, parts, i))
             text_printf(e->out, "        b%u = %s%u.t%u;\n", largest, e->stem, pass, largest);
     }
 }
@@ -491,7 +301,7 @@ static void print_scaled(const RowsEmitter *e, uint32_t pass, const Parts *parts
     print_columns(e, pass);
     for (uint32_t i = 0; i < parts->list.count; i++) {
         Value largest = e->facts->rows->largest[parts->list.data[i].value];
-        if (is_first(e, parts, i))
+        if (parts_first(e, parts, i))
             text_printf(e->out, "        const %s t%u = b%u == -K_INF ? 0 : b%u;\n", rows_real(e),
                         largest, largest, largest);
     }
@@ -546,7 +356,7 @@ static void print_loop(const RowsEmitter *e, uint32_t pass, const Parts *parts) 
 
 /* What a pass gathered, as a value. A row of -inf has a sum of NaN. */
 static void print_result(const RowsEmitter *e, uint32_t pass, const Part *part) {
-    const IrNode *node = node_of(e, part->value);
+    const IrNode *node = rows_node(e, part->value);
     const char *from = field(e, pass, part);
     bool mean = part->kind == PART_MEAN || node->op == IR_MEAN;
     if (part->kind == PART_REST) return;
@@ -569,13 +379,13 @@ static void print_result(const RowsEmitter *e, uint32_t pass, const Part *part) 
 }
 
 void rows_print_pass(const RowsEmitter *e, uint32_t pass) {
-    Parts parts = parts_of(e, pass);
+    Parts parts = parts_find(e, pass);
     text_printf(e->out, "\n    // pass %u\n", pass);
     if (parts.list.count > 0)
         text_printf(e->out, "    k_%s%u %s%u = {", e->stem, pass, e->stem, pass);
     for (uint32_t i = 0; i < parts.list.count; i++) {
         if (i > 0) text_add(e->out, ", ");
-        print_nothing(e, &parts.list.data[i]);
+        part_nothing(e, &parts.list.data[i]);
     }
     if (parts.list.count > 0) text_add(e->out, "};\n");
     print_loop(e, pass, &parts);

@@ -7,6 +7,10 @@ static const EmitLanguage *const CUDA = &emit_language_cuda;
 
 /* --- spelling */
 
+const IrNode *rows_node(const RowsEmitter *e, Value value) {
+    return ir_node(e->plan->ir, value);
+}
+
 const char *rows_type(const RowsEmitter *e, Value value) {
     return language_type(CUDA, e->plan, value_kind(ir_dtype(e->plan->ir, value)));
 }
@@ -77,14 +81,14 @@ static const char *other(const RowsEmitter *e, const Access *access) {
     return access->dtype == DT_F16 ? "0xfc00" : access->dtype == DT_BF16 ? "0xff80" : "-K_INF";
 }
 
-static const char *vector(const RowsEmitter *e, const Access *access, const char *once) {
+static const char *vector(const RowsEmitter *e, const Access *access) {
     const char *name = access->name;
     const char *outside =
         arena_printf(e->scratch, "(%s)%s", cuda_storage(access), other(e, access));
     if (access->class == ACCESS_STRIDED)
         return arena_printf(e->scratch, "row.load_each(%s, %s_step, v, %s)", name, name, outside);
-    return arena_printf(e->scratch, "row.template load%s<%s>(%s, v, %s)",
-                        access->class == ACCESS_DENSE ? "" : "_row", once, name, outside);
+    return arena_printf(e->scratch, "row.load%s(%s, v, %s)",
+                        access->class == ACCESS_DENSE ? "" : "_row", name, outside);
 }
 
 static void print_members(const RowsEmitter *e) {
@@ -111,13 +115,10 @@ static void print_members(const RowsEmitter *e) {
 
 static void print_load(const RowsEmitter *e) {
     const Access *access;
-    text_add(e->out, "\n    template <bool ONCE, typename I>\n    __device__ __forceinline__ raw "
+    text_add(e->out, "\n    template <typename I>\n    __device__ __forceinline__ raw "
                      "load(const ROW &row, I v) const {\n        raw pack;\n");
-    for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));) {
-        bool once = rows_reads(e->facts, access) == 1;
-        text_printf(e->out, "        pack.%s = %s;\n", access->name,
-                    vector(e, access, once ? "true" : "ONCE"));
-    }
+    for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));)
+        text_printf(e->out, "        pack.%s = %s;\n", access->name, vector(e, access));
     text_add(e->out, "        return pack;\n    }\n");
 }
 
@@ -131,8 +132,7 @@ static void print_copies(const RowsEmitter *e) {
         const char *name = access->name;
         bool dense = access->class == ACCESS_DENSE;
         if (access->class == ACCESS_STRIDED)
-            text_printf(e->out, "        to.%s[threadIdx.x] = %s;\n", name,
-                        vector(e, access, "true"));
+            text_printf(e->out, "        to.%s[threadIdx.x] = %s;\n", name, vector(e, access));
         else
             text_printf(e->out, "        row.%s(&to.%s[threadIdx.x], %s, v, (%s)%s);\n",
                         dense ? "copy" : "copy_row", name, name, cuda_storage(access),

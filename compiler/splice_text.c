@@ -39,7 +39,8 @@ static const char *coordinate(const SpliceText *s, uint32_t axis) {
     return z;
 }
 
-const char *splice_offset(const SpliceText *s, const CoreFactor *factor, const char *name) {
+/* " + (z) * kf_a_z0", or "". */
+static const char *offset(const SpliceText *s, const CoreFactor *factor, const char *name) {
     const char *text = "";
     for (uint32_t axis = 0; !s->core->folded && axis < s->core->batch_rank; axis++)
         if (factor->walks[axis])
@@ -51,10 +52,8 @@ const char *splice_offset(const SpliceText *s, const CoreFactor *factor, const c
 void splice_print_factors(Text *out, const SpliceText *s) {
     const char *b =
         s->core->count == 1 ? s->b : arena_printf(s->arena, "((p) == 0 ? %s : %s1)", s->b, s->b);
-    text_printf(out, "#define KF_AT_%s(z) (%s%s)\n", s->a, s->a,
-                splice_offset(s, &s->core->a, s->a));
-    text_printf(out, "#define KF_AT_%s(p, z) (%s%s)\n", s->b, b,
-                splice_offset(s, &s->core->b[0], s->b));
+    text_printf(out, "#define KF_AT_%s(z) (%s%s)\n", s->a, s->a, offset(s, &s->core->a, s->a));
+    text_printf(out, "#define KF_AT_%s(p, z) (%s%s)\n", s->b, b, offset(s, &s->core->b[0], s->b));
 }
 
 void splice_define(Text *out, const char *name, const char *text) {

@@ -20,8 +20,6 @@ typedef struct SpliceText {
 int32_t splice_product(const SpliceText *s, uint32_t i);
 /* "in_x + i": where elements from (row, column) on, which is element i, begin. */
 const char *splice_place(const SpliceText *s, const Access *access);
-/* " + (z) * kf_a_z0", or "". */
-const char *splice_offset(const SpliceText *s, const CoreFactor *factor, const char *name);
 /* "kf_a_z0": from matrix to matrix of factor `name`; "kf_z1": extent of a batch axis. */
 const char *splice_stride_name(Arena *arena, const char *name, uint32_t axis);
 const char *splice_extent_name(Arena *arena, uint32_t axis);

@@ -21,14 +21,13 @@ enum { DOUBLE_PRECISION = 53, DOUBLE_BIAS = 1023 };
 #define WEAK_RANGE(bytes, bits) FLOAT_RANGE(8, bits)
 
 static const DTypeInfo infos[DTYPE_COUNT] = {
-#define DTYPE(id, text, size, class, descr, host, device, bits) \
-    [DT_##id] = {.name = text,                                  \
-                 .bytes = size,                                 \
-                 .kind = KIND_##class,                          \
-                 .numpy = descr,                                \
-                 .c = host,                                     \
-                 .cuda = device,                                \
-                 .precision = bits,                             \
+#define DTYPE(id, text, size, class, host, device, bits) \
+    [DT_##id] = {.name = text,                           \
+                 .bytes = size,                          \
+                 .kind = KIND_##class,                   \
+                 .c = host,                              \
+                 .cuda = device,                         \
+                 .precision = bits,                      \
                  class##_RANGE(size, bits)},
 #include "registry/dtypes.def"
 #undef DTYPE

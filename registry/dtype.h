@@ -19,7 +19,7 @@ typedef struct DTypeInfo {
     const char *name;
     uint32_t bytes;
     DTypeKind kind;
-    const char *numpy, *c, *cuda;
+    const char *c, *cuda;
     /* FLOAT: significand bits (hidden one included), exponent of the largest power of two and of
      * the smallest normal. Integers: range. */
     int precision, exponent_max, exponent_min;

@@ -5,12 +5,10 @@
 
 #include <string.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "grammar/parse.h"
 #include "registry/nearest.h"
 #include "registry/reach.h"
+#include "registry/template_lines.h"
 
 typedef struct Line {
     Span span; /* behind "//!" */
@@ -35,39 +33,20 @@ typedef struct Reader {
 
 /* --- Lines */
 
-/* Moves *offset behind the line there; the part that says something, or an empty span: what stands
- * behind "//!" in a template, the whole line where a text has nothing but `bare` lines. */
-static Span next_line(const Source *source, bool bare, uint32_t *offset) {
-    const char *text = source->text + *offset;
-    const char *end = memchr(text, '\n', source->length - *offset);
-    uint32_t begin = *offset, stop = end ? (uint32_t)(end - source->text) : source->length;
-    *offset = end ? stop + 1 : stop;
-    while (begin < stop && strchr(" \t", source->text[begin])) begin++;
-    if (!bare)
-        begin = stop - begin >= 3 && !memcmp(source->text + begin, "//!", 3) ? begin + 3 : stop;
-    while (begin < stop && strchr(" \t\r", source->text[begin])) begin++;
-    return (Span){begin, stop};
-}
-
-static bool is_name_byte(char byte) {
-    return byte == '_' || (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
-           (byte >= 'a' && byte <= 'z');
-}
-
 /* `word` as a whole word in a line, or the line. */
 static Span find_word(const Source *source, Span line, const char *word) {
     uint32_t length = (uint32_t)strlen(word);
     const char *text = source->text;
     for (uint32_t at = line.begin; at + length <= line.end; at++)
-        if (!memcmp(text + at, word, length) && !is_name_byte(text[at + length]) &&
-            (at == line.begin || !is_name_byte(text[at - 1])))
+        if (!memcmp(text + at, word, length) && !lines_name_byte(text[at + length]) &&
+            (at == line.begin || !lines_name_byte(text[at - 1])))
             return (Span){at, at + length};
     return line;
 }
 
 static bool read_lines(Reader *reader, const Source *source, bool bare) {
     for (uint32_t offset = 0; offset < source->length;) {
-        Span span = next_line(source, bare, &offset);
+        Span span = lines_next(source, bare, &offset);
         if (span.begin == span.end || source->text[span.begin] == '#') continue;
         const Ast *ast = parse_directive(reader->arena, source, span, reader->diags);
         if (!ast) return false;
@@ -75,14 +54,6 @@ static bool read_lines(Reader *reader, const Source *source, bool bare) {
         array_push(reader->arena, &reader->lines, line);
     }
     return true;
-}
-
-bool template_has_header(const Source *source) {
-    for (uint32_t offset = 0; offset < source->length;) {
-        Span span = next_line(source, false, &offset);
-        if (span.begin < span.end) return true;
-    }
-    return false;
 }
 
 /* What a line is about, besides its kind: the knob, the tensor, the entry. NULL: the kernel's. */
@@ -117,25 +88,6 @@ static void replace_lines(Reader *reader, uint32_t options) {
         if (!gone) reader->lines.data[kept++] = lines[i];
     }
     reader->lines.count = kept;
-}
-
-/* The text without its knob lines: a value more must not shift what is stored about the others. */
-static void add_hashed(Text *text, const Source *source, bool bare) {
-    for (uint32_t offset = 0, begin; begin = offset, offset < source->length;) {
-        Span span = next_line(source, bare, &offset);
-        bool knob = span.end - span.begin > 4 && !memcmp(source->text + span.begin, "knob", 4) &&
-                    !is_name_byte(source->text[span.begin + 4]);
-        if (!knob) text_add_bytes(text, source->text + begin, offset - begin);
-    }
-}
-
-static uint64_t hash_text(const Source *source, const Source *options) {
-    Text text = {0};
-    add_hashed(&text, source, false);
-    if (options) add_hashed(&text, options, true);
-    uint64_t hash = XXH3_64bits(text_string(&text), text.length);
-    text_free(&text);
-    return hash;
 }
 
 /* --- Tensors */
@@ -460,7 +412,7 @@ const Template *template_parse_with(Arena *arena, const Source *source, const So
     template->source = source;
     template->language = language;
     template->space.arena = arena;
-    template->hash = hash_text(source, options);
+    template->hash = lines_hash(source, options);
     add_name(&reader, "sms");
     add_name(&reader, "cpus");
     if (!read_lines(&reader, source, false)) return NULL;

@@ -246,10 +246,6 @@ bool bench_submit(Bench *bench, const BenchJob *job, Why *why) {
     return submit(bench, job->id, job->label, job->budget, why);
 }
 
-bool bench_busy(const Bench *bench) {
-    return bench->busy;
-}
-
 /* --- answers */
 
 /* READY: false if the worker could not prepare. */

@@ -61,7 +61,6 @@ int bench_descriptor(const Bench *bench);
 void bench_ready(Bench *bench);
 /* One job at a time. */
 bool bench_submit(Bench *bench, const BenchJob *job, Why *why);
-bool bench_busy(const Bench *bench);
 /* Waits for the job's result (supervised: crash, hang). */
 void bench_result(Bench *bench, Result *result);
 /* Interleaved, paired timing of finalists already judged (by the ids of earlier jobs, still

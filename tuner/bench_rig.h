@@ -218,8 +218,6 @@ bool rig_refill(Rig *rig, uint32_t first_set, uint32_t sets, Why *why);
 /* Inputs of set 0 anew, each in a domain of its own, or (NULL) as they were. */
 bool rig_fill_inputs(Rig *rig, const int *domains, Why *why);
 
-/* `taken` of `count` elements, spread evenly in stretches of neighbours. */
-void sample_spread(int64_t count, int64_t taken, int64_t stretch, int64_t *index);
 /* A sample that costs no more than `work`, of at most `most` elements; returns how many. */
 int64_t sample_affordable(const Oracle *oracle, int64_t count, int64_t most, int64_t work,
                           int64_t *index);
@@ -244,7 +242,7 @@ typedef struct Mounted {
     Address slab;          /* temporaries of sets 1 .. */
     Address *rows;         /* a row per set: tensors' elements 0, then temporaries */
     const Address **table; /* the rows twice over: any window of `sets` rows is contiguous */
-    uint32_t width, sets;
+    uint32_t sets;
 } Mounted;
 
 /* With set 0 alone. */

@@ -9,7 +9,8 @@
 
 enum { STRETCH = 128 };
 
-void sample_spread(int64_t count, int64_t taken, int64_t stretch, int64_t *index) {
+/* `taken` of `count` elements, spread evenly in stretches of neighbours. */
+static void spread(int64_t count, int64_t taken, int64_t stretch, int64_t *index) {
     int64_t stretches = taken / stretch, unit = stretches > 0 ? count / stretches : 0;
     for (int64_t s = 0, n = 0; s < stretches; s++) {
         int64_t begin = unit * s + s * stretch % (unit - stretch + 1);
@@ -25,7 +26,7 @@ int64_t sample_affordable(const Oracle *oracle, int64_t count, int64_t most, int
     if (taken < stretch) taken = count < stretch ? count : stretch;
     if (stretch > taken) stretch = taken > 0 ? taken : 1;
     taken -= taken % stretch;
-    sample_spread(count, taken, stretch, index);
+    spread(count, taken, stretch, index);
     return taken;
 }
 

@@ -107,8 +107,7 @@ static uint32_t launch_attributes(const Launch *launch, bool dependent,
     }
     if (dependent) {
         CUlaunchAttribute *early = &attributes[count++];
-        *early =
-            (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION};
+        *early = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION};
         early->value.programmaticStreamSerializationAllowed = 1;
     }
     return count;

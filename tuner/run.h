@@ -25,7 +25,8 @@ typedef struct Launch {
     int64_t grid[3];  /* 0 in any: nothing to launch. cpu: unused */
     int32_t block[3]; /* cpu: block[0] is the number of parts (threads) */
     int32_t cluster, shared;
-    bool dependent; /* it waits for the kernels before it by itself, and may start before they end */
+    bool
+        dependent; /* it waits for the kernels before it by itself, and may start before they end */
 } Launch;
 
 typedef struct Run {

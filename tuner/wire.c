@@ -55,16 +55,6 @@ static bool await(int fd, short events, double deadline) {
     }
 }
 
-int wire_wait(int fd, int other, double seconds) {
-    double deadline = deadline_of(seconds);
-    struct pollfd wait[2] = {{.fd = fd, .events = POLLIN}, {.fd = other, .events = POLLIN}};
-    for (;;) {
-        int count = poll(wait, 2, poll_time(deadline));
-        if (count > 0) return (wait[0].revents ? 1 : 0) | (wait[1].revents ? 2 : 0);
-        if (deadline >= 0 && wire_now() >= deadline) return 0;
-    }
-}
-
 /* What follows a call that moved nothing: wait and go on, or the status to return. */
 static bool go_on(int fd, short events, double deadline, WireStatus *status) {
     if (errno == EINTR) return true;

@@ -31,9 +31,6 @@ typedef enum WireStatus {
 WireStatus wire_send(int fd, uint32_t kind, uint64_t id, const void *bytes, size_t length,
                      double seconds);
 WireStatus wire_receive(int fd, Frame *frame, double seconds);
-/* Waits until `fd` or `other` (-1: none) is readable or at its end. Bit 0: fd, bit 1: other; 0:
- * neither. */
-int wire_wait(int fd, int other, double seconds);
 double wire_now(void); /* monotonic clock, seconds */
 
 /* Payloads. A reader past its end, or with a length beyond it, gives 0 and stays `damaged`. */

@@ -298,7 +298,7 @@ template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I> struc
         }
     }
     // Vector v of an array like this one; `other` where it reaches outside.
-    template <bool ONCE, typename T, typename V>
+    template <typename T, typename V>
     __device__ __forceinline__ k_pack<T, VEC> load(const T *from, V v, T other) const {
         k_pack<T, VEC> pack;
         from += first + v * VEC;
@@ -308,7 +308,7 @@ template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I> struc
         return pack;
     }
     // The same of an array that has the row elsewhere, at `from`.
-    template <bool ONCE = false, typename T, typename V>
+    template <typename T, typename V>
     __device__ __forceinline__ k_pack<T, VEC> load_row(const T *from, V v, T other = T(0)) const {
         k_pack<T, VEC> pack;
         from += v * VEC - lead;
@@ -332,7 +332,7 @@ template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I> struc
         if (BYTES >= 4 && full(v))
             k_copy_async<BYTES < 4 ? 4 : BYTES>(to, from + first + v * VEC, true);
         else
-            *to = load<true>(from, v, other);
+            *to = load(from, v, other);
     }
     template <typename T, typename V>
     __device__ __forceinline__ void copy_row(k_pack<T, VEC> *to, const T *from, V v, T other) const {
@@ -340,7 +340,7 @@ template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I> struc
         if (WHOLE && BYTES >= 4 && has(v))
             k_copy_async<BYTES < 4 ? 4 : BYTES>(to, from + v * VEC, true);
         else
-            *to = load_row<true>(from, v, other);
+            *to = load_row(from, v, other);
     }
     template <typename T, typename V>
     __device__ __forceinline__ void store(T *to, V v, const k_pack<T, VEC> &pack) const {
@@ -414,7 +414,7 @@ template <int KEEP, int ITEMS, typename FROM, typename ROW> struct k_kept {
         if constexpr (KEEP == 1)
             return FROM::fetch(first()[n]);
         else
-            return from.template load<false>(*row, v);
+            return from.load(*row, v);
     }
     template <typename A, typename B, typename F> __device__ __forceinline__ void each(A ahead, B between, F visit) {
         row->template walk<ITEMS>([&](auto v, int n) {
@@ -454,7 +454,7 @@ template <int ITEMS, typename FROM, typename ROW> struct k_kept<0, ITEMS, FROM, 
         typename FROM::raw raw[ITEMS];
         row = &now;
 #pragma unroll
-        for (int i = 0; i < ITEMS; i++) raw[i] = from.template load<true>(now, now.lane + i * ROW::STRIDE);
+        for (int i = 0; i < ITEMS; i++) raw[i] = from.load(now, now.lane + i * ROW::STRIDE);
 #pragma unroll
         for (int i = 0; i < ITEMS; i++) FROM::see(at[i], raw[i]);
     }
@@ -477,8 +477,8 @@ template <typename X, typename ROW> struct k_array {
     const stored *x;
     stored other;
 
-    template <bool ONCE, typename I> __device__ __forceinline__ raw load(const ROW &row, I v) const {
-        return row.template load<ONCE>(x, v, other);
+    template <typename I> __device__ __forceinline__ raw load(const ROW &row, I v) const {
+        return row.load(x, v, other);
     }
     template <int N, typename V> __device__ __forceinline__ void copy(slots<N> &to, const ROW &row, V v) const {
         row.copy(&to.at[threadIdx.x], x, v, other);

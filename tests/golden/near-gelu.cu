@@ -5,9 +5,6 @@ K_INLINE void k_element(const unsigned short in_x, const unsigned short in_b,
     const float t2 = k_from_bf16(in_b);
     const float t15 = k_from_bf16(in_res);
     const float t3 = t1 + t2;
-    const bool t5 = t3 > -40.0f;
-    const bool t6 = t3 != t3;
-    const bool t7 = t5 || t6;
     const float t8 = k_max(t3, -40.0f);
     const float t10 = 0.5f * t8;
     const float t12 = t3 * -0.70710677f;

@@ -12,7 +12,7 @@ template <typename ROW> struct k_source {
     const float *in_x;
     k_index in_x_step;
 
-    template <bool ONCE, typename I>
+    template <typename I>
     __device__ __forceinline__ raw load(const ROW &row, I v) const {
         raw pack;
         pack.in_x = row.load_each(in_x, in_x_step, v, (float)0);

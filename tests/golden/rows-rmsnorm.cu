@@ -15,11 +15,11 @@ template <typename ROW> struct k_source {
     const unsigned short *in_x;
     const unsigned short *in_res;
 
-    template <bool ONCE, typename I>
+    template <typename I>
     __device__ __forceinline__ raw load(const ROW &row, I v) const {
         raw pack;
-        pack.in_x = row.template load<ONCE>(in_x, v, (unsigned short)0);
-        pack.in_res = row.template load<ONCE>(in_res, v, (unsigned short)0);
+        pack.in_x = row.load(in_x, v, (unsigned short)0);
+        pack.in_res = row.load(in_res, v, (unsigned short)0);
         return pack;
     }
     template <int N, typename V>

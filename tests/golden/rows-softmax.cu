@@ -11,10 +11,10 @@ template <typename ROW> struct k_source {
     };
     const float *in_x;
 
-    template <bool ONCE, typename I>
+    template <typename I>
     __device__ __forceinline__ raw load(const ROW &row, I v) const {
         raw pack;
-        pack.in_x = row.template load<ONCE>(in_x, v, (float)-K_INF);
+        pack.in_x = row.load(in_x, v, (float)-K_INF);
         return pack;
     }
     template <int N, typename V>

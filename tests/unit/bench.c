@@ -4,15 +4,11 @@
 #include "tests/unit/program.h"
 
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "compiler/gate.h"
 #include "tuner/bench.h"
-#include "tuner/bench_lock.h"
-#include "tuner/wire.h"
 
 extern const Device device_cpu;
 
@@ -121,9 +117,7 @@ static Result submit(Fixture *f, const BenchJob *job) {
     Result result;
     Why why;
     if (!bench_submit(f->bench, job, &why)) fail_msg("%s", why.text);
-    assert_true(bench_busy(f->bench));
     bench_result(f->bench, &result);
-    assert_false(bench_busy(f->bench));
     return result;
 }
 
@@ -499,56 +493,6 @@ static void a_gpu_judges_f64_and_in_place(void **state) {
     close_fixture(&f);
 }
 
-static void *hold_lock(void *argument) {
-    int lock = bench_lock("test", 0);
-    *(atomic_int *)argument = 1;
-    usleep(200000);
-    bench_unlock(lock);
-    return NULL;
-}
-
-static void one_times_at_a_time(void **state) {
-    atomic_int held = 0;
-    pthread_t thread;
-    (void)state;
-    assert_int_equal(pthread_create(&thread, NULL, hold_lock, &held), 0);
-    while (!held) usleep(1000);
-    double begin = wire_now();
-    int lock = bench_lock("test", 0);
-    assert_true(wire_now() - begin > 0.1);
-    bench_unlock(lock);
-    pthread_join(thread, NULL);
-}
-
-static void *time_slice_after_slice(void *argument) {
-    for (atomic_int *slices = argument; *slices < 100; ++*slices) {
-        int lock = bench_lock("test", 0);
-        usleep(20000);
-        bench_unlock(lock);
-    }
-    return NULL;
-}
-
-/* Beside a process that takes the lock again at once: polling alone lost it 100 times running. */
-static void who_waits_is_next(void **state) {
-    atomic_int slices = 0;
-    pthread_t thread;
-    (void)state;
-    assert_int_equal(pthread_create(&thread, NULL, time_slice_after_slice, &slices), 0);
-    while (slices < 2) usleep(1000);
-    for (int i = 0; i < 5; i++) {
-        int lock = bench_lock("test", 0);
-        assert_true(lock >= 0);
-        usleep(1000);
-        bench_unlock(lock);
-    }
-    assert_true(slices < 50);
-    slices = 100;
-    pthread_join(thread, NULL);
-    unlink("/tmp/kfuse-test-0.lock");
-    unlink("/tmp/kfuse-test-0.next");
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(right_passes),
@@ -565,8 +509,6 @@ int main(void) {
         cmocka_unit_test(a_gpu_judges),
         cmocka_unit_test(a_gpu_times),
         cmocka_unit_test(a_gpu_judges_f64_and_in_place),
-        cmocka_unit_test(one_times_at_a_time),
-        cmocka_unit_test(who_waits_is_next),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

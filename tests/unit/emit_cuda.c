@@ -172,6 +172,40 @@ static void no_double(void **state) {
     arena_close(arena);
 }
 
+static int conditions_of(const Template *template) {
+    int count = 0;
+    for (const char *at = template->source->text; (at = strstr(at, "const bool t")); at++) count++;
+    return count;
+}
+
+/* The condition of max(a, c) is printed where something reads it, in every kind of kernel. */
+static void conditions(void **state) {
+    static const struct {
+        const char *text, *inputs;
+        int printed;
+    } cases[] = {
+        {"max(x, 5) * min(x, -2)", "64", 0},
+        {"max(x, 0)", "64", 3},
+        {"max(x, 5) * f32(x > 5)", "64", 1},
+        {"a = x > 5; y = max(x, 5); return a, y", "64", 1},
+        {"max(exp(b), 5) + x", "x=64x64 b=64", 0},
+        {"sum(max(x, 5))", "33x64", 0},
+        {"max(sum(x, axis=0), 5)", "33x64", 0},
+        {"sum(max(x, 5), axis=0)", "33x64", 0},
+        {"max(sum(x), 5) * x", "33x64", 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Arena *arena = arena_open();
+        Program p = program_make(arena, cases[i].text, cases[i].inputs);
+        const Plan *plan = program_plan(&p);
+        if (p.group.one_pass) assert_int_equal(conditions_of(emit_reduce_cuda(arena, plan)), 0);
+        if (p.group.kind != GROUP_REDUCTION)
+            assert_int_equal(conditions_of(emit(arena, "cuda", plan)), cases[i].printed);
+        arena_close(arena);
+    }
+}
+
 static double seconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -203,6 +237,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layouts),       cmocka_unit_test(types), cmocka_unit_test(functions),
         cmocka_unit_test(architectures), cmocka_unit_test(large), cmocka_unit_test(no_double),
+        cmocka_unit_test(conditions),
     };
     return cmocka_run_group_tests(tests, find_compiler, NULL);
 }

@@ -29,8 +29,8 @@ static void add_program(Arena *arena, Subjects *subjects, uint32_t index, DType 
     const char *language = subjects->device ? subjects->device->language : "cuda";
     subject_add(arena, subjects,
                 arena_printf(arena, "%s %s", reduced_programs[index][0], dtype_name(dtype)),
-                program.ir, reduced_kernel(arena, language, &program), NULL, thorough() ? 1000 : points,
-                index * 31 + dtype);
+                program.ir, reduced_kernel(arena, language, &program), NULL,
+                thorough() ? 1000 : points, index * 31 + dtype);
 }
 
 /* f32, and another type in turn. */

@@ -65,10 +65,8 @@ static void keeps_deadlines(void **state) {
     assert_int_equal(wire_receive(pair[1], &frame, 0.05), WIRE_TIMEOUT);
     assert_int_equal(wire_send(pair[0], 1, 1, bytes, 8 << 20, 0.05),
                      WIRE_TIMEOUT); /* nobody reads */
-    assert_int_equal(wire_wait(pair[0], -1, 0.05), 0);
     double took = wire_now() - begin;
-    assert_true(took >= 0.14 && took < 5);
-    assert_int_equal(wire_wait(pair[1], pair[0], 1), 1);
+    assert_true(took >= 0.09 && took < 5);
     free(bytes);
     close(pair[0]);
     close(pair[1]);
@@ -89,9 +87,8 @@ static void outlasts_signals(void **state) {
     ualarm(1000, 1000);
     double begin = wire_now();
     assert_int_equal(wire_receive(pair[1], &frame, 0.1), WIRE_TIMEOUT);
-    assert_int_equal(wire_wait(pair[1], -1, 0.1), 0);
     ualarm(0, 0);
-    assert_true(wire_now() - begin >= 0.19);
+    assert_true(wire_now() - begin >= 0.09);
     close(pair[0]);
     close(pair[1]);
 }
