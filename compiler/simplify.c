@@ -138,8 +138,12 @@ static Value rebuild(Pass *p, Value value) {
 /* The program once through the rules; `ir` itself where nothing changed. */
 static const Ir *pass(Arena *scratch, const Ir *ir, bool share) {
     uint32_t count = ir->nodes.count;
-    Pass p = {ir, ir_like(scratch, ir), arena_array(scratch, Value, count),
-              arena_array(scratch, uint32_t, count), share, false};
+    Pass p = {ir,
+              ir_like(scratch, ir),
+              arena_array(scratch, Value, count),
+              arena_array(scratch, uint32_t, count),
+              share,
+              false};
     ir_count_uses(ir, p.uses);
     for (Value v = 1; v < count; v++) p.map[v] = rebuild(&p, v);
     if (!p.changed) return ir;
