@@ -129,8 +129,10 @@ static KfStatus verify_end(KfKernel *kernel, const KfTuneOptions *in, const Ir *
     end->shape = problem_space(arena, ir);
     problem_build(arena, &where, ir, NULL, &part->kernels, &how, &problem);
     if (!tuning_options(kernel->program, in, &options)) return KF_USAGE;
-    if (!tuning_workers(kernel, in->jobs, &why) ||
-        !tune(arena, &problem, &options, &kernel->workers, tuned, &why))
+    if (!tuning_workers(kernel, in->jobs, &why))
+        return session_say(session, KF_ENVIRONMENT, "%s", why.text);
+    workers_identify(&kernel->workers, home->identity);
+    if (!tune(arena, &problem, &options, &kernel->workers, tuned, &why))
         return session_say(session, KF_ENVIRONMENT, "%s", why.text);
     if (tuned->winner < 0)
         return session_say(session, KF_NO_KERNEL, "no candidate is right at %s", end->shape);

@@ -188,10 +188,12 @@ bool tuning_answer(KfKernel *kernel, const Partitions *partitions, const TuneOpt
     const Partition *partition = &partitions->list.data[kernel->report.way];
     if (!partition_stored(arena, partition, kernel->report.winner)) return false;
     tuning_assemble(kernel, partition);
+    workers_close(&kernel->workers); /* one may have said what the device is */
     program_fields(kernel, &kernel->report);
     kernel->report.cached = 1;
     kernel->report.compiled = 0;
     kernel->report.date = date;
+    phases_stop(&kernel->phases);
     kernel->report.took = tuning_clock() - began;
     kernel->report.phases = kernel->phases;
     store_fields(kernel, &kernel->report);
@@ -244,10 +246,13 @@ KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *whole, const Partiti
 
 KfStatus tuning_nothing(KfKernel *kernel, const DeviceIdentity *identity, double began) {
     Report *report = &kernel->report;
+    workers_close(&kernel->workers);
     program_fields(kernel, report);
     report->device = identity->title;
     report->software = identity->software;
     report->mode = "nothing to time";
+    phases_stop(&kernel->phases);
+    report->phases = kernel->phases;
     report->took = tuning_clock() - began;
     kernel->run = arena_new(kernel->arena, Run);
     return KF_OK;

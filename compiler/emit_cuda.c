@@ -53,8 +53,7 @@ static void print_arguments(const Emitter *e) {
 /* --- one element */
 
 static void print_element(const Emitter *e) {
-    const bool *none = arena_array(e->scratch, bool, e->plan->loads.count);
-    const Hoist whole = hoist(e->scratch, e->plan, none);
+    const Hoist whole = hoist(e->scratch, e->plan, NULL);
     const CudaElement element = {.name = "k_element", .piece = &whole.after};
     text_add(e->out, "// One element.\n");
     cuda_element(e->out, e->plan, &e->parameters, &element);

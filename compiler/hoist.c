@@ -75,8 +75,9 @@ Hoist hoist(Arena *arena, const Plan *plan, const bool *still) {
     Search s = {plan, arena_array(arena, bool, count), arena_array(arena, bool, count),
                 arena_array(arena, bool, count), arena};
     bool *before = arena_array(arena, bool, count);
-    memset(s.still, true, count); /* literals and scalars */
-    for (uint32_t i = 0; i < plan->loads.count; i++) s.still[plan->loads.data[i].value] = still[i];
+    memset(s.still, still != NULL, count); /* literals and scalars */
+    for (uint32_t i = 0; still && i < plan->loads.count; i++)
+        s.still[plan->loads.data[i].value] = still[i];
     mark(&s);
     const bool *after = find_after(&s);
     for (uint32_t i = 0; i < plan->body.count; i++)

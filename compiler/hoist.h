@@ -20,7 +20,7 @@ typedef struct Hoist {
 
 enum { HOIST_MOST = 4 }; /* values: 16 registers of vectors of four */
 
-/* still[i]: Plan.loads[i] does. */
+/* still[i]: Plan.loads[i] does, and so do literals and scalars. NULL: nothing does, all is behind. */
 Hoist hoist(Arena *arena, const Plan *plan, const bool *still);
 
 #endif

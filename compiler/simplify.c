@@ -113,7 +113,7 @@ typedef struct Pass {
     Ir *to;
     Value *map;
     uint32_t *uses;
-    bool changed;
+    bool share, changed;
 } Pass;
 
 static Value rebuild_call(const Pass *p, IrNode node) {
@@ -125,7 +125,7 @@ static Value rebuild_call(const Pass *p, IrNode node) {
 }
 
 static Value rebuild(Pass *p, Value value) {
-    Simplify s = {p->to, *ir_node(p->from, value), false};
+    Simplify s = {p->to, *ir_node(p->from, value), false, p->share};
     s.sole = s.node.count > 0 && p->uses[s.node.arg[0]] == 1;
     for (uint32_t i = 0; i < s.node.count; i++) s.node.arg[i] = p->map[s.node.arg[i]];
     if (s.node.op == IR_CALL) return rebuild_call(p, s.node);
@@ -136,10 +136,14 @@ static Value rebuild(Pass *p, Value value) {
 }
 
 /* The program once through the rules; `ir` itself where nothing changed. */
-static const Ir *pass(Arena *scratch, const Ir *ir) {
+static const Ir *pass(Arena *scratch, const Ir *ir, bool share) {
     uint32_t count = ir->nodes.count;
-    Pass p = {ir, ir_like(scratch, ir), arena_array(scratch, Value, count),
-              arena_array(scratch, uint32_t, count), false};
+    Pass p = {ir,
+              ir_like(scratch, ir),
+              arena_array(scratch, Value, count),
+              arena_array(scratch, uint32_t, count),
+              share,
+              false};
     ir_count_uses(ir, p.uses);
     for (Value v = 1; v < count; v++) p.map[v] = rebuild(&p, v);
     if (!p.changed) return ir;
@@ -147,10 +151,17 @@ static const Ir *pass(Arena *scratch, const Ir *ir) {
     return ir_copy(scratch, p.to, false);
 }
 
+static const Ir *settle(Arena *scratch, const Ir *ir) {
+    const Ir *last;
+    do ir = pass(scratch, last = ir, false);
+    while (ir != last);
+    return ir;
+}
+
 Ir *simplify(Arena *arena, const Ir *ir, bool inline_calls) {
     Arena *scratch = arena_open();
     const Ir *last, *next = ir_copy(scratch, ir, inline_calls);
-    do next = pass(scratch, last = next);
+    do next = pass(scratch, last = settle(scratch, next), true);
     while (next != last);
     Ir *result = ir_copy(arena, next, inline_calls);
     arena_close(scratch);

@@ -76,10 +76,11 @@ static Value move_minus(const Simplify *s) {
 }
 
 /* x * -c where x * c is there: its negative, which costs nothing, and functions of either share what
- * is even or odd in them. */
+ * is even or odd in them. Only when all else is settled: what is there is read then, by more than a minus that takes
+ * it back to x * -c. */
 static Value negative_of_another(const Simplify *s, uint32_t i) {
     IrNode node = s->node;
-    node.arg[i] = is_real(s, i) ? negated(s, s->node.arg[i]) : 0;
+    node.arg[i] = s->share && is_real(s, i) ? negated(s, s->node.arg[i]) : 0;
     Value other = node.arg[i] ? ir_find(s->ir, &node) : 0;
     return other ? apply1(s, P_NEG, other) : 0;
 }

@@ -8,6 +8,8 @@ typedef struct Simplify {
     Ir *ir;
     IrNode node; /* a copy, with its operands in `ir` */
     bool sole;   /* no other value reads operand 0 */
+    bool
+        share; /* the other rules have nothing left to do: products may become negatives of others */
 } Simplify;
 
 /* The value that the operation, cast or conversion equals, or 0; it may have another type. */

@@ -201,7 +201,8 @@ static Template *write(Arena *arena, const Splice *splice, const DType *types) {
     s.parameters =
         language_parameters(cuda ? &emit_language_cuda : &emit_language_c, s.epilogue, arena);
     s.batch = batch_parameters(arena, s.core, template);
-    s.whole = hoist(arena, s.epilogue, arena_array(arena, bool, s.epilogue->loads.count));
+    const bool *none = arena_array(arena, bool, s.epilogue->loads.count);
+    s.whole = hoist(arena, s.epilogue, cuda ? NULL : none); /* in CUDA its function stands alone */
     emit_program(&text, s.epilogue->text);
     if (cuda)
         splice_cuda(&text, &s);

@@ -344,6 +344,17 @@ static void read_twin(Reader *reader, const Line *line, const DirectiveField *fi
         complain(reader, line, field->mark, "twin = NAME", "a twin is the name of an entry");
 }
 
+/* A dependent kernel that does not wait reads what others still write, and no test of it would see that each time. */
+static void check_waits(Reader *reader, const Line *line, const DirectiveField *field) {
+    static const char *const waits[] = {"k_begin<", "griddepcontrol.wait",
+                                        "cudaGridDependencySynchronize"};
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++)
+        if (strstr(reader->source->text, waits[i])) return;
+    complain(reader, line, field->mark,
+             "begin each kernel with k_begin<false>(); of prelude_cuda.h",
+             "nothing in this file waits for the kernels before it");
+}
+
 static void read_field(Reader *reader, const Line *line, const DirectiveField *field,
                        TemplateLaunch *launch) {
     uint32_t room;
@@ -361,6 +372,7 @@ static void read_field(Reader *reader, const Line *line, const DirectiveField *f
             values[i] = field->value[i];
             check_expression(reader, line, values[i]);
         }
+    if (values == &launch->dependent) check_waits(reader, line, field);
 }
 
 static void read_launch(Reader *reader, const Line *line) {

@@ -265,9 +265,10 @@ static bool kill_late(Pool *pool, Compiled *compiled) {
 static int poll_time(const Pool *pool, double deadline) {
     double first = deadline;
     for (int i = 0; i < pool->size; i++) {
-        double limit = pool->slots[i].state == SLOT_BUSY ? pool->timeout : 30;
-        double end = pool->slots[i].since + limit;
-        if (pool->slots[i].state != SLOT_IDLE && (first < 0 || end < first)) first = end;
+        SlotState state = pool->slots[i].state;
+        double end = pool->slots[i].since + (state == SLOT_BUSY ? pool->timeout : 30);
+        bool limited = state == SLOT_BUSY || state == SLOT_STARTING;
+        if (limited && (first < 0 || end < first)) first = end;
     }
     double left = first - wire_now();
     return first < 0 ? -1 : left <= 0 ? 0 : (int)(left * 1e3) + 1;

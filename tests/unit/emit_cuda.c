@@ -115,6 +115,8 @@ static void layouts(void **state) {
     check("relu(x)", "x=2147483656:u8", 2);
     check("x + b", "x=65536x16392 b=16392", 3);
     check("out = 1.5", "4", 1);
+    check("x + log1p(f32(3))", "33x5", 1); /* a function of a literal, that is not folded */
+    check("mish(f32(3))", "33x5", 1);
     check("param eps = 1e-5; param k = 3; out = x * eps > 0 ? x : y // k", "x=100 y=100:i32", 1);
     check("float1 + threadIdx * kf_n + n", "100", 0);
 }

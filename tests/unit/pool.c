@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -112,6 +113,18 @@ static void returns_early_for_the_callers_descriptor(void **state) {
     pool_close(pool); /* with a unit in flight */
     close(ends[0]);
     close(ends[1]);
+}
+
+/* Where most slots have no worker, since there is no more work. */
+static void sleeps_while_it_waits(void **state) {
+    (void)state;
+    Pool *pool = open_pool(8, 60);
+    Compiled unit;
+    submit(pool, 1, ENDLESS);
+    clock_t before = clock();
+    assert_false(pool_wait(pool, 1, -1, &unit));
+    assert_true(clock() - before < CLOCKS_PER_SEC / 4);
+    pool_close(pool);
 }
 
 #define UNIT(owner, number) ((uint64_t)(owner) << 32 | (number))
@@ -300,6 +313,7 @@ int main(void) {
         cmocka_unit_test(compiles_good_and_bad_units),
         cmocka_unit_test(stops_a_hung_compile_alone),
         cmocka_unit_test(returns_early_for_the_callers_descriptor),
+        cmocka_unit_test(sleeps_while_it_waits),
         cmocka_unit_test(owners_take_their_turns),
         cmocka_unit_test(owners_units_are_forgotten),
         cmocka_unit_test(replaces_a_killed_worker),

@@ -14,6 +14,7 @@ static const char *const spliced_programs[][2] = {
     {"i8(x @ w + m)", "x=9x16 w=16x136 m=9x136:i8"},
     {"f32(x @ w) + r", "x=40x36 w=36x64 r=40x64:f32"},
     {"tanh(x @ w * res + b) * sigmoid(x @ w) + 0.5 * res", "x=19x24 w=24x72 b=72 res=19x72"},
+    {"x @ w * log1p(f32(3))", "x=9x16 w=16x24"},
     {"x @ w.T + b", "x=37x40 w=136x40 b=136"},
     {"relu(x.T @ w)", "x=40x72 w=40x48"},
     {"x.T @ w.T", "x=33x24 w=40x33"},

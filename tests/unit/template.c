@@ -151,6 +151,8 @@ static void says_what_is_wrong(void **state) {
     assert_says("  block =", "  blok =", "a launch has no field 'blok'");
     assert_says("  block =", "  grid =", "'grid' takes one place in a launch");
     assert_says("shared = 0", "shared = 0, 1", "'shared' takes one value");
+    assert_says("shared = 0", "dependent = 1",
+                "nothing in this file waits for the kernels before it");
     assert_says("shared = 0", "twin = 3", "a twin is the name of an entry");
     assert_says("shared = 0", "shared = rwos", "did you mean 'rows'?");
     assert_says("__RPB__  1 2 4 8", "__RPB__  1 2 2 8", "stands here twice");

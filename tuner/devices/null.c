@@ -69,7 +69,10 @@ static void label_of(const char *source, Text *label) {
 static Outcome compile(const CompileUnit *unit, const DeviceIdentity *identity, Text *binary,
                        Why *why) {
     Text label = {0};
-    (void)identity;
+    if (strcmp(identity->arch, "null") != 0) { /* as NVRTC would */
+        why_set(why, "%s: no such architecture: '%s'", unit->name, identity->arch);
+        return OUTCOME_COMPILE;
+    }
     label_of(unit->source, &label);
     Fault fault = fault_find(FAULT_COMPILING, text_string(&label), 0);
     text_free(&label);
