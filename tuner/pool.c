@@ -47,6 +47,7 @@ struct Pool {
     double timeout;
     int size, failures;  /* failures: starts in a row that came to nothing */
     char fault[WHY_MAX]; /* why no worker can compile; "" while one may */
+    char start[WHY_MAX]; /* why the last start came to nothing */
     Job *first;          /* queue */
     uint32_t pending;    /* queued and in flight */
     Slot *slots;
@@ -60,20 +61,27 @@ static void set_fault(Pool *pool, const char *text) {
     snprintf(pool->fault, sizeof pool->fault, "%s", text);
 }
 
-/* Counts a start that came to nothing. After some in a row no more are tried; where that leaves no
- * worker, the reason is everyone's. */
+/* After some starts in a row that came to nothing no more are tried; where that leaves no worker,
+ * the reason is everyone's. */
+static bool gives_up(Pool *pool) {
+    if (pool->failures < START_FAILURES) return false;
+    for (int i = 0; i < pool->size; i++)
+        if (pool->slots[i].state != SLOT_EMPTY) return true;
+    set_fault(pool, pool->start);
+    return true;
+}
+
 static void count_failure(Pool *pool, const char *text) {
     pool->failures++;
-    for (int i = 0; i < pool->size; i++)
-        if (pool->slots[i].state != SLOT_EMPTY) return;
-    if (pool->failures >= START_FAILURES) set_fault(pool, text);
+    snprintf(pool->start, sizeof pool->start, "%s", text);
+    gives_up(pool);
 }
 
 static void start_slot(Pool *pool, Slot *slot) {
     const char *const arguments[] = {"compile", pool->device->name, NULL};
     Why why;
     *slot = (Slot){SLOT_EMPTY, {0, -1}, 0, wire_now()};
-    if (pool->fault[0] || pool->failures >= START_FAILURES) return;
+    if (pool->fault[0] || gives_up(pool)) return;
     if (wire_spawn(&slot->worker, pool->path, arguments, &why))
         slot->state = SLOT_STARTING;
     else

@@ -278,6 +278,37 @@ static void refuses_what_is_no_worker(void **state) {
     free(kept);
 }
 
+/* The one worker that is left dies after the starts of others came to nothing. */
+static void refuses_when_the_last_worker_dies(void **state) {
+    (void)state;
+    char folder[] = "/tmp/kf_poolXXXXXX", path[64];
+    char *kept = getenv("KFUSE_WORKER") ? strdup(getenv("KFUSE_WORKER")) : NULL;
+    Compiled compiled;
+    if (!kept) skip();
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/worker", folder);
+    assert_int_equal(symlink(kept, path), 0);
+    setenv("KFUSE_WORKER", path, 1);
+    Pool *pool = open_pool(3, 4);
+    submit(pool, 0, ENDLESS);
+    assert_false(pool_wait(pool, 1.5, -1, &compiled)); /* it has begun */
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("/bin/false", path), 0);
+    submit(pool, 1, GOOD);
+    submit(pool, 2, GOOD);
+    for (uint64_t id = 0; id < 3; id++) {
+        compiled = next(pool);
+        assert_int_equal(compiled.id, id);
+        assert_int_equal(compiled.outcome, id == 0 ? OUTCOME_TIMEOUT : OUTCOME_COMPILE);
+        free(compiled.binary);
+    }
+    pool_close(pool);
+    unlink(path);
+    rmdir(folder);
+    setenv("KFUSE_WORKER", kept, 1);
+    free(kept);
+}
+
 static void write_file(const char *root, const char *path, const char *text) {
     char command[1024], full[512];
     snprintf(full, sizeof full, "%s%s", root, path);
@@ -319,6 +350,7 @@ int main(void) {
         cmocka_unit_test(replaces_a_killed_worker),
         cmocka_unit_test(leaves_no_worker_behind),
         cmocka_unit_test(refuses_what_is_no_worker),
+        cmocka_unit_test(refuses_when_the_last_worker_dies),
         cmocka_unit_test(keeps_to_the_memory_there_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
