@@ -114,11 +114,13 @@ static const Ir *rounded_program(const KfProgram *program, Arena *arena, const c
  * lacks work for all processors; where there are products, bytes are not what time goes by. */
 static const double BYTES_WORTH = 1.1, BYTES_WORTH_PRODUCTS = 1.5;
 
-/* Rows of whole kernels are what processors share. */
+/* Rows of whole kernels are what processors share. A short row is no work for several, and cut it
+ * would lose what one kernel keeps of a mean beyond its f32. */
+enum { LONG_ROW = 16384 };
 static bool lacks_work(const Chain *chain, const DeviceIdentity *identity) {
     for (uint32_t i = 0; i < chain->steps.count; i++) {
         const Plan *plan = chain->steps.data[i].kernels.list.data[0].plan;
-        if (plan && plan->group.kind == GROUP_ROWS && plan->extent[plan->rank - 1] > 0 &&
+        if (plan && plan->group.kind == GROUP_ROWS && plan->extent[plan->rank - 1] >= LONG_ROW &&
             plan->count / plan->extent[plan->rank - 1] < 2 * identity->sms)
             return true;
     }

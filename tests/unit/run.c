@@ -16,12 +16,13 @@
     "//! knob     __VEC__ 1 2 4 8\n" \
     "//! knob     __BLOCK__ 128 1024\n"
 
-#define LAUNCH                                                                                  \
+#define LAUNCH                                                                                 \
     "//! launch   scale grid = ceildiv(n, __VEC__ * __BLOCK__) block = __BLOCK__ twin = slow " \
     "dependent = __VEC__ == 4\n"
 
-#define BODY \
-    "extern \"C\" __global__ void scale(const float *x, float *y, float a, long long n) {}\n"
+#define BODY                                                                               \
+    "extern \"C\" __global__ void scale(const float *x, float *y, float a, long long n) {" \
+    " asm(\"griddepcontrol.wait;\"); }\n"
 
 typedef struct Case {
     Arena *arena;
