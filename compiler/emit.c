@@ -146,11 +146,6 @@ static void compare_vectors(const Writer *w, const IrNode *node, const char *sig
     if (narrow) text_add(w->out, ")");
 }
 
-static bool value_is_primitive(const Writer *w, Value value, Primitive primitive) {
-    const IrNode *node = ir_node(w->plan->ir, value);
-    return ir_is_primitive(node) && ir_primitive(node) == primitive;
-}
-
 /* max(a, c) and min(a, c) as ops.kf has them, a > c || a != a ? a : c, for a number c that is not 0:
  * one instruction, which of zeros takes another than the formula. */
 static const char *extreme(const Writer *w, const IrNode *node) {
@@ -158,14 +153,14 @@ static const char *extreme(const Writer *w, const IrNode *node) {
     Scalar bound;
     if (w->language->vector || value_kind(node->type.dtype) != VALUE_REAL ||
         !plan_constant(w->plan, node->arg[2], &bound) || bound.real == 0 || isnan(bound.real) ||
-        !value_is_primitive(w, node->arg[0], P_OR))
+        !ir_is(w->plan->ir, node->arg[0], P_OR))
         return NULL;
     const IrNode *order = ir_node(w->plan->ir, either->arg[0]);
     const IrNode *unequal = ir_node(w->plan->ir, either->arg[1]);
-    bool nan = value_is_primitive(w, either->arg[1], P_NE) && unequal->arg[0] == node->arg[1] &&
+    bool nan = ir_is(w->plan->ir, either->arg[1], P_NE) && unequal->arg[0] == node->arg[1] &&
                unequal->arg[1] == node->arg[1];
-    bool larger = value_is_primitive(w, either->arg[0], P_GT);
-    if (!nan || (!larger && !value_is_primitive(w, either->arg[0], P_LT))) return NULL;
+    bool larger = ir_is(w->plan->ir, either->arg[0], P_GT);
+    if (!nan || (!larger && !ir_is(w->plan->ir, either->arg[0], P_LT))) return NULL;
     if (order->arg[0] != node->arg[1] || order->arg[1] != node->arg[2]) return NULL;
     return larger ? "k_max" : "k_min";
 }
@@ -333,7 +328,7 @@ const bool *emit_read(Arena *arena, const Plan *plan, const EmitLanguage *langua
     for (uint32_t i = plan->body.count; i-- > 0;) {
         Value v = plan->body.data[i];
         const IrNode *node = ir_node(plan->ir, v);
-        bool unconditional = value_is_primitive(&w, v, P_SELECT) && extreme(&w, node);
+        bool unconditional = ir_is(plan->ir, v, P_SELECT) && extreme(&w, node);
         for (uint32_t k = unconditional; k < node->count; k++) read[node->arg[k]] |= read[v];
     }
     return read;

@@ -131,6 +131,9 @@ static inline bool ir_is_primitive(const IrNode *node) {
 static inline Primitive ir_primitive(const IrNode *node) {
     return (Primitive)(node->op - IR_PRIMITIVE);
 }
+static inline bool ir_is(const Ir *ir, Value value, Primitive primitive) {
+    return ir_node(ir, value)->op == IR_PRIMITIVE + (uint32_t)primitive;
+}
 /* What it means: near forms as what they stand for. */
 static inline Primitive ir_meaning(const IrNode *node) {
     return primitive_plain(ir_primitive(node));

@@ -18,11 +18,6 @@ static const IrNode *node_of(const Near *n, Value value) {
     return ir_node(n->ir, value);
 }
 
-static bool is(const Near *n, Value value, Primitive primitive) {
-    const IrNode *node = node_of(n, value);
-    return ir_is_primitive(node) && ir_primitive(node) == primitive;
-}
-
 /* --- what a comparison chooses */
 
 static bool is_order(const IrNode *node) {
@@ -32,14 +27,14 @@ static bool is_order(const IrNode *node) {
 
 static bool is_nan_test(const Near *n, Value value) {
     const IrNode *node = node_of(n, value);
-    return is(n, value, P_NE) && node->arg[0] == node->arg[1];
+    return ir_is(n->ir, value, P_NE) && node->arg[0] == node->arg[1];
 }
 
 /* c, or c || x != x. */
 static Value find_condition(const Near *n, Value value) {
     const IrNode *node = node_of(n, value);
     if (is_order(node)) return value;
-    if (!is(n, value, P_OR)) return 0;
+    if (!ir_is(n->ir, value, P_OR)) return 0;
     for (uint32_t i = 0; i < 2; i++)
         if (is_nan_test(n, node->arg[1 - i])) return n->condition[node->arg[i]];
     return 0;
@@ -63,7 +58,7 @@ static bool holds(Primitive order, double a, double b) {
 static bool is_clamp(const Near *n, Value arm, Value x, Value low) {
     const IrNode *node = node_of(n, arm);
     double bound, other;
-    if (!is(n, arm, P_SELECT) || !is_order(node_of(n, node->arg[0]))) return false;
+    if (!ir_is(n->ir, arm, P_SELECT) || !is_order(node_of(n, node->arg[0]))) return false;
     const IrNode *order = node_of(n, node->arg[0]);
     if (order->arg[0] != x || !is_number(n, low, &bound) || !is_number(n, order->arg[1], &other))
         return false;
@@ -89,7 +84,7 @@ static void find_smooth(const Near *n) {
         n->condition[v] = find_condition(n, v);
         for (uint32_t i = 0; i < node->count; i++) {
             Value c = n->condition[node->arg[i]];
-            bool chooses = is(n, v, P_SELECT) && i == 0 && c && meets(n, node, c);
+            bool chooses = ir_is(n->ir, v, P_SELECT) && i == 0 && c && meets(n, node, c);
             if (c && !chooses && !(n->condition[v] == c && c != v)) n->smooth[c] = false;
         }
     }

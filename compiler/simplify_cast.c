@@ -59,14 +59,14 @@ static bool compares(const Ir *ir, Value test, Primitive primitive, Value x, Val
     Primitive other;
     const IrNode *node = ir_node(ir, test);
     primitive_mirrored(primitive, &other);
-    return (value_is(ir, test, primitive) && node->arg[0] == x && node->arg[1] == c) ||
-           (value_is(ir, test, other) && node->arg[0] == c && node->arg[1] == x);
+    return (ir_is(ir, test, primitive) && node->arg[0] == x && node->arg[1] == c) ||
+           (ir_is(ir, test, other) && node->arg[0] == c && node->arg[1] == x);
 }
 
 /* "x > c || x != x" */
 static bool compares_or_nan(const Ir *ir, Value test, Primitive primitive, Value x, Value c) {
     const IrNode *node = ir_node(ir, test);
-    return value_is(ir, test, P_OR) && compares(ir, node->arg[0], primitive, x, c) &&
+    return ir_is(ir, test, P_OR) && compares(ir, node->arg[0], primitive, x, c) &&
            compares(ir, node->arg[1], P_NE, x, x);
 }
 
@@ -81,7 +81,7 @@ static bool limits(const Ir *ir, const IrNode *node, Value x, Value c, bool low)
  * max(x, c), clamp(x, lo, hi), which tests x before the other limit. Else `value` itself. */
 static Value unlimited(const Simplify *s, Value value) {
     IrNode node = *ir_node(s->ir, value);
-    for (uint32_t i = 0; i < 4 && value_is(s->ir, value, P_SELECT); i++) {
+    for (uint32_t i = 0; i < 4 && ir_is(s->ir, value, P_SELECT); i++) {
         bool low = i < 2;
         Value c = node.arg[1 + i % 2], arm = node.arg[2 - i % 2], x;
         if (!saturates(s, c, low)) continue;
@@ -114,7 +114,7 @@ Value simplify_cast(const Simplify *s) {
                  (a.op == IR_CONVERT && is_rounded(s->ir, a.arg[0], s->ir->compute));
     if (exact) return cast_of(s, a.arg[0]);
     if (!dtype_is_integer(to) || !is_real_type(a.type.dtype)) return 0;
-    if (value_is(s->ir, s->node.arg[0], P_ROUND)) return cast_of(s, a.arg[0]);
+    if (ir_is(s->ir, s->node.arg[0], P_ROUND)) return cast_of(s, a.arg[0]);
     Value x = unlimited(s, s->node.arg[0]);
     return x != s->node.arg[0] ? cast_of(s, x) : 0;
 }

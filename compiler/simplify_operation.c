@@ -21,7 +21,7 @@ static bool is_number(const Simplify *s, uint32_t i, double number) {
 }
 
 static bool is_op(const Simplify *s, uint32_t i, Primitive primitive) {
-    return value_is(s->ir, s->node.arg[i], primitive);
+    return ir_is(s->ir, s->node.arg[i], primitive);
 }
 
 /* Operand `i` without its minus; 0 if it has none. */

@@ -29,10 +29,6 @@ static inline bool is_real_type(DType type) {
     return type == DT_WEAK || dtype_is_float(type);
 }
 
-static inline bool value_is(const Ir *ir, Value value, Primitive primitive) {
-    return ir_node(ir, value)->op == IR_PRIMITIVE + (uint32_t)primitive;
-}
-
 static inline bool rounds_to_whole(const IrNode *node) {
     return node->op >= IR_PRIMITIVE + P_FLOOR && node->op <= IR_PRIMITIVE + P_ROUND;
 }
