@@ -20,6 +20,7 @@ import itertools
 import json
 import math
 import os
+import re
 import statistics
 import sys
 import tempfile
@@ -175,11 +176,19 @@ def arguments():
             if name not in names:
                 parser.error(f"--{key} has no '{name}': choose from {', '.join(names)}")
     known.shapes = known.shapes.split(",") if known.shapes else []
+    known.slice = tuple(map(int, known.slice.split("/"))) if re.fullmatch(r"[1-9]\d*/[1-9]\d*", known.slice) else (1, 0)
+    if known.slice[0] > known.slice[1]:
+        parser.error("--slice takes I/N, I from 1 to N")
+    for path in known.table or []:
+        if not os.path.exists(path):
+            parser.error(f"--table: there is no file '{path}'")
+    if not known.table and not asked_cells(known):
+        parser.error("no cell is of these groups, ops, types and shapes")
     return known, options
 
 
 def asked_cells(asked):
-    first, step = map(int, asked.slice.split("/"))
+    first, step = asked.slice
     return cells(asked.groups, asked.ops, asked.types, asked.shapes, asked.check)[first - 1::step]
 
 

@@ -22,6 +22,14 @@ expect_status 0
 run python3 "$SOURCE/tests/bench/bench.py" --check --ops gleu
 expect_status 2
 expect_err "--ops has no 'gleu'"
+for bad in "--slice 3/2" "--table none.json" "--shapes 3x3"; do
+    run python3 "$SOURCE/tests/bench/bench.py" --check $bad
+    expect_status 2
+    expect_err "bench.py: error: "
+done
+run python3 "$SOURCE/tests/bench/growth.py" nonsense
+expect_status 2
+expect_err "there is no group 'nonsense'"
 
 # A cell that fails is told, and is the exit status.
 bench --groups matmul --point NONSENSE=1

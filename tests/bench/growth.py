@@ -228,8 +228,11 @@ def main():
     parser.add_argument("--device", default="null", help="where tuning runs (null, cpu, cuda)")
     parser.add_argument("--only", default="", help="series whose names hold this")
     options = parser.parse_args()
-    too_fast = []
-    for group, series in all_series(options.device).items():
+    too_fast, groups = [], all_series(options.device)
+    for name in options.groups:
+        if name not in groups:
+            parser.error(f"there is no group '{name}': choose from {', '.join(groups)}")
+    for group, series in groups.items():
         if options.groups and group not in options.groups:
             continue
         print("\n== %s" % group)
