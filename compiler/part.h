@@ -21,7 +21,7 @@ typedef struct Cuts {
 } Cuts;
 
 /* The storage type of a kept value: its own where it is rounded to that, else the compute type, so
- * that cutting changes no bit. */
+ * that cutting changes no bit but where a kernel knows a value better than its type: a row's mean. */
 DType part_storage(const Ir *ir, Value value);
 /* The values that computing `value` takes, itself included, back to inputs and kept values, which
  * are marked too. Adds to `cone`, by Value. */
