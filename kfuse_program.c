@@ -265,19 +265,35 @@ static void dump_ir(const KfProgram *program, Text *out) {
     if (*program->math_done) ir_print(out, program->simplified, false);
 }
 
+/* The ways to cut it on its device. */
+static KfStatus cut(KfProgram *program, const Device **device, Partitions *partitions) {
+    int index;
+    Why why;
+    if (!device_select(program->device, device, &index, &why))
+        return session_say(program->session, KF_ENVIRONMENT, "%s", why.text);
+    return pipeline_partitions(program, program->arena, (*device)->language, partitions);
+}
+
 static KfStatus dump_groups(KfProgram *program, Text *out) {
     Partitions partitions = {0};
     const Device *device;
-    int index;
-    Why why;
-    if (!device_select(program->device, &device, &index, &why))
-        return session_say(program->session, KF_ENVIRONMENT, "%s", why.text);
-    KfStatus status = pipeline_partitions(program, program->arena, device->language, &partitions);
+    KfStatus status = cut(program, &device, &partitions);
     if (status == KF_OK && partitions.list.count == 0)
         text_add(out, "no kernel: no output has elements\n");
     else if (status == KF_OK)
         partitions_print(out, &partitions, program->ir,
                          pipeline_eager(program, program->arena, device->language));
+    return status;
+}
+
+KfStatus kf_program_cut(KfProgram *program, uint32_t *kernels, int64_t *bytes) {
+    Partitions partitions = {0};
+    const Device *device;
+    text_clear(&program->session->message);
+    KfStatus status = cut(program, &device, &partitions);
+    bool any = status == KF_OK && partitions.list.count > 0;
+    *kernels = any ? partition_count(&partitions.list.data[0]) : 0;
+    *bytes = any ? partitions.list.data[0].chain->bytes : 0;
     return status;
 }
 

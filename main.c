@@ -133,9 +133,10 @@ static KfStatus command_cache(Job *job) {
 
 static KfStatus run_command(Job *job) {
     Command command = job->options->command;
-    bool writes = command == COMMAND_RUN || command == COMMAND_DUMP || command == COMMAND_TEMPLATE;
+    bool writes = command == COMMAND_RUN || command == COMMAND_DUMP ||
+                  command == COMMAND_TEMPLATE || command == COMMAND_ONNX;
     if (job->options->output_count > 0 && !writes)
-        return job_complain(KF_USAGE, "-o goes with run, dump and tune: kfuse run EXPR "
+        return job_complain(KF_USAGE, "-o goes with run, dump, tune and onnx: kfuse run EXPR "
                                       "NAME=FILE.npy… -o OUT");
     if (command != COMMAND_TEMPLATE &&
         (job->options->line_count || job->options->reference_count || job->options->has_tolerance))
@@ -143,6 +144,8 @@ static KfStatus run_command(Job *job) {
                             "a kernel's header lines and references go with kfuse tune FILE");
     if (command != COMMAND_GRAD && job->options->wrt_count)
         return job_complain(KF_USAGE, "--wrt goes with grad: kfuse grad EXPR --wrt x,b");
+    if (command != COMMAND_ONNX && (job->options->dim_count || job->options->rewrite))
+        return job_complain(KF_USAGE, "--dim and --rewrite go with onnx: kfuse onnx MODEL.onnx");
     switch (command) {
     case COMMAND_TUNE: return command_tune(job);
     case COMMAND_RUN: return job_run(job);
@@ -153,6 +156,7 @@ static KfStatus run_command(Job *job) {
     case COMMAND_WARM: return job_warm(job);
     case COMMAND_GRAD: return command_grad(job);
     case COMMAND_TEMPLATE: return job_tune_file(job);
+    case COMMAND_ONNX: return job_onnx(job);
     }
     return KF_USAGE;
 }

@@ -47,5 +47,7 @@ KfStatus job_run(Job *job);
 KfStatus job_tune_file(Job *job);
 /* `kfuse warm`: a file of command lines into the store. */
 KfStatus job_warm(Job *job);
+/* `kfuse onnx`: regions of a model. */
+KfStatus job_onnx(Job *job);
 
 #endif

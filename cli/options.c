@@ -123,6 +123,15 @@ static bool take_ops(Parse *p, char *v) {
     p->options->ops[p->options->ops_count++] = v;
     return true;
 }
+static bool take_dim(Parse *p, char *v) {
+    if (p->options->dim_count == OPTION_NAMED) return wrong(p, "too many --dim%s%s", "", "");
+    p->options->dims[p->options->dim_count++] = v;
+    return true;
+}
+static bool take_rewrite(Parse *p, char *v) {
+    p->options->rewrite = v;
+    return true;
+}
 static bool take_file(Parse *p, char *v) {
     p->options->file = v;
     return true;
@@ -263,7 +272,8 @@ static const Option table[] = {
     {"--device", "NAME[:N]", "cuda:0, cpu (default: a GPU if there is one, else cpu)", take_device},
     {"--ops", "FILE", "more functions, one definition a line", take_ops},
     {"-f", "FILE", "the program from a file ('-': standard input)", take_file},
-    {"-o", "[NAME=]FILE", "where `run` puts an output (.npy), or `dump` its text", take_output},
+    {"-o", "[NAME=]FILE", "where `run` puts an output (.npy), `dump` its text, `onnx` kernels",
+     take_output},
     {"--math", "MODE", "default, strict, fast (fma, reciprocals, sums reordered), tf32 (products)",
      take_math},
     {"--round-each-op", NULL, "round after every operation, as an eager framework does",
@@ -307,6 +317,9 @@ static const Option table[] = {
     {"--cuda", NULL, "dump: the CUDA kernel", take_cuda},
     {"--c", NULL, "dump: the C kernel", take_c},
     {"--wrt", "NAMES", "grad: the inputs to derive by: x,b (default: all floating ones)", take_wrt},
+    {"--dim", "NAME=SIZE", "onnx: size of a symbolic dimension: batch=8", take_dim},
+    {"--rewrite", "FILE", "onnx: the model with kernels in the place of regions, with -o FOLDER",
+     take_rewrite},
     {"--check", "FILE", "ops: test a .kf file on every device present", take_check},
     {"--json", NULL, "the report as one JSON object", take_json},
     {"--quiet", NULL, "no progress", take_quiet},
@@ -318,8 +331,8 @@ static const Option table[] = {
 
 enum { TABLE = sizeof table / sizeof *table };
 
-static const char *const commands[] = {"",      "run",  "dump", "ops",  "devices",
-                                       "cache", "warm", "tune", "grad", NULL};
+static const char *const commands[] = {"",     "run",  "dump", "ops",  "devices", "cache",
+                                       "warm", "tune", "grad", "onnx", NULL};
 
 void options_help(bool all) {
     fputs(
@@ -336,6 +349,8 @@ void options_help(bool all) {
         "--launch …\n"
         "  kfuse grad EXPR --wrt x,b               its backward program: dx, db from the "
         "cotangent dout\n"
+        "  kfuse onnx MODEL.onnx [--dim batch=8]   regions of a model that would be one kernel "
+        "each\n"
         "  kfuse warm FILE                         tune what its lines say: EXPR --shape DIMS "
         "[options]\n"
         "  kfuse devices | cache ls|show|clear|path\n\n",

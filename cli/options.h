@@ -13,7 +13,8 @@ typedef enum Command {
     COMMAND_CACHE,
     COMMAND_WARM,
     COMMAND_TEMPLATE,
-    COMMAND_GRAD
+    COMMAND_GRAD,
+    COMMAND_ONNX
 } Command;
 
 enum { OPTION_WORDS = 600, OPTION_NAMED = 300 };
@@ -39,6 +40,9 @@ typedef struct Options {
     size_t wrt_count;
     const char *ops[OPTION_NAMED]; /* --ops FILE, or `ops --check FILE` in `check` */
     size_t ops_count;
+    const char *dims[OPTION_NAMED]; /* onnx: NAME=SIZE */
+    size_t dim_count;
+    const char *rewrite; /* onnx: the model that calls the kernels */
     const char *file, *device, *out_dtype, *check;
     KfMath math;
     KfStage stage;
