@@ -48,4 +48,7 @@ KfStatus job_tune_file(Job *job);
 /* `kfuse warm`: a file of command lines into the store. */
 KfStatus job_warm(Job *job);
 
+/* `kfuse emit`: files to ship. */
+KfStatus job_emit(Job *job);
+
 #endif

@@ -13,7 +13,8 @@ typedef enum Command {
     COMMAND_CACHE,
     COMMAND_WARM,
     COMMAND_TEMPLATE,
-    COMMAND_GRAD
+    COMMAND_GRAD,
+    COMMAND_EMIT
 } Command;
 
 enum { OPTION_WORDS = 600, OPTION_NAMED = 300 };
@@ -40,6 +41,7 @@ typedef struct Options {
     const char *ops[OPTION_NAMED]; /* --ops FILE, or `ops --check FILE` in `check` */
     size_t ops_count;
     const char *file, *device, *out_dtype, *check;
+    const char *name, *archs, *format; /* emit */
     KfMath math;
     KfStage stage;
     bool has_stage, round_each_op, verify_bucket, json, quiet, time, help, help_all, version;
