@@ -72,25 +72,81 @@ static KfStatus read_options(KfProgram *program, const KfKernel *kernel, const K
 
 /* --- sizes */
 
-static bool free_sizes(Arena *arena, Export *e) {
-    if (e->chain->steps.count != 1 || e->chain->steps.data[0].ir != e->ir ||
-        e->chain->temporaries.count)
-        return false;
-    e->axes = size_axes(arena, e->ir);
-    for (uint32_t k = 0; k < e->kernels.count && e->axes.count; k++) {
-        e->kernels.data[k].sizes =
-            size_find(arena, &e->axes, e->kernels.data[k].kernel, e->kernels.data[k].bound);
-        if (!e->kernels.data[k].sizes) return false;
-    }
-    return e->axes.count > 0;
+static bool same_refs(const Ref *a, const Ref *b, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        if (a[i].place != b[i].place || a[i].index != b[i].index) return false;
+    return true;
 }
 
-static void find_sizes(Arena *arena, Export *e) {
+static bool same_program(const Ir *a, const Ir *b) {
+    Text left = {0}, right = {0};
+    ir_print(&left, a, true);
+    ir_print(&right, b, true);
+    bool same = strcmp(text_string(&left), text_string(&right)) == 0;
+    text_free(&left);
+    text_free(&right);
+    return same;
+}
+
+/* Whether two chains cut a program at two shapes in the same way. */
+static bool same_cut(const Chain *a, const Chain *b) {
+    if (a->steps.count != b->steps.count || a->temporaries.count != b->temporaries.count)
+        return false;
+    for (uint32_t i = 0; i < a->steps.count; i++) {
+        const Step *x = &a->steps.data[i], *y = &b->steps.data[i];
+        if (x->inputs.count != y->inputs.count || x->outputs.count != y->outputs.count ||
+            !same_refs(x->inputs.data, y->inputs.data, x->inputs.count) ||
+            !same_refs(x->outputs.data, y->outputs.data, x->outputs.count) ||
+            !same_program(x->ir, y->ir))
+            return false;
+    }
+    return true;
+}
+
+/* The program at a probe's extents, cut as the chain is; NULL if it cannot be. */
+static const Chain *cut_alike(KfProgram *program, Arena *arena, const Export *e, const Ir *probe) {
+    Uncovered uncovered;
+    Chain *whole = arena_new(arena, Chain);
+    if (e->chain->steps.count == 1 && e->chain->steps.data[0].ir == e->ir) {
+        array_push(arena, &whole->steps, chain_whole(arena, probe));
+        return whole;
+    }
+    Chains chains = fuse(arena, pipeline_library(program, e->language), probe, &uncovered);
+    for (uint32_t i = 0; i < chains.list.count; i++)
+        if (same_cut(chains.list.data[i], e->chain)) return chains.list.data[i];
+    return NULL;
+}
+
+static bool free_temporaries(Arena *arena, Export *e) {
+    ExportSize *sizes = arena_array(arena, ExportSize, e->chain->temporaries.count + 1);
+    e->temporaries = sizes;
+    for (uint32_t t = 0; t < e->chain->temporaries.count; t++)
+        if (!size_of(&e->axes, e->axes.chain[0]->temporaries.data[t],
+                     e->axes.chain[1]->temporaries.data[t], e->chain->temporaries.data[t],
+                     &sizes[t]))
+            return false;
+    return true;
+}
+
+static bool free_sizes(KfProgram *program, Arena *arena, Export *e) {
+    e->axes = size_axes(arena, e->ir);
+    if (e->axes.count == 0) return false;
+    for (int i = 0; i < 2; i++)
+        if (!(e->axes.chain[i] = cut_alike(program, arena, e, e->axes.probe[i]))) return false;
+    for (uint32_t k = 0; k < e->kernels.count; k++) {
+        ExportKernel *kernel = &e->kernels.data[k];
+        kernel->sizes = size_find(arena, &e->axes, kernel->step, kernel->kernel, kernel->bound);
+        if (!kernel->sizes) return false;
+    }
+    return free_temporaries(arena, e);
+}
+
+static void find_sizes(KfProgram *program, Arena *arena, Export *e) {
+    if (free_sizes(program, arena, e)) return;
     ExportSize *temporaries = arena_array(arena, ExportSize, e->chain->temporaries.count + 1);
     for (uint32_t t = 0; t < e->chain->temporaries.count; t++)
         temporaries[t] = (ExportSize){.factor = e->chain->temporaries.data[t]};
     e->temporaries = temporaries;
-    if (free_sizes(arena, e)) return;
     e->axes = (Axes){0};
     for (uint32_t k = 0; k < e->kernels.count; k++)
         e->kernels.data[k].sizes = size_fixed(arena, e->kernels.data[k].bound);
@@ -268,7 +324,7 @@ static KfStatus fill(KfProgram *program, const KfKernel *kernel, const KfEmitOpt
                      const int *archs, Arena *arena, Export *e) {
     KfStatus status = emit_points(program, kernel, o->point, archs, arena, e);
     if (status != KF_OK) return status;
-    find_sizes(arena, e);
+    find_sizes(program, arena, e);
     write_sources(arena, e);
     const DeviceIdentity identity = {
         .sms = kernel ? kernel->partition->parts[0]->problem.identity->sms : 132};

@@ -97,33 +97,46 @@ static const char *one_line(Arena *arena, const char *text) {
     return arena_copy(arena, text, strcspn(text, "\n"));
 }
 
-/* The fastest right trial of a key. */
+/* The fastest right trial of a key: a candidate's, for the eager chain and the roof have trials, too. */
 static bool best_trial(Points *p, const TuneProblem *problem, const char *key, Choice *choice) {
     StoreKey whole = {key, ""};
     uint32_t count;
     const char *why;
-    const StoredTrial *trials = store_trials(p->program->session->store, &whole, p->arena, &count),
-                      *best = NULL;
-    for (uint32_t i = 0; i < count; i++)
-        if (trials[i].result.outcome == OUTCOME_OK && trials[i].result.time > 0 &&
-            (!best || trials[i].result.time < best->result.time))
-            best = &trials[i];
-    if (!best || !tune_find(p->arena, problem, best->point, &choice->kernel, &choice->point, &why))
-        return false;
-    choice->time = best->result.time;
-    choice->spread = best->result.spread;
-    choice->origin = arena_printf(p->arena, "stored: tuned on %s at %s",
-                                  one_line(p->arena, field(key, "device", 0)), best->shape);
-    return true;
+    const StoredTrial *trials = store_trials(p->program->session->store, &whole, p->arena, &count);
+    choice->time = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const Result *result = &trials[i].result;
+        Choice found = *choice;
+        if (result->outcome != OUTCOME_OK || !(result->time > 0) ||
+            (choice->time > 0 && result->time >= choice->time) ||
+            !tune_find(p->arena, problem, trials[i].point, &found.kernel, &found.point, &why))
+            continue;
+        *choice = found;
+        choice->time = result->time;
+        choice->spread = result->spread;
+        choice->origin = arena_printf(p->arena, "stored: tuned on %s at %s",
+                                      one_line(p->arena, field(key, "device", 0)), trials[i].shape);
+    }
+    return choice->time > 0;
 }
 
 /* --- instances */
 
+static bool same_point(const Space *space, const Point *a, const Point *b) {
+    return memcmp(a->value, b->value, space->knob_count * sizeof *a->value) == 0;
+}
+
+/* A hand-written kernel is a file for each point: its own helpers have one name in all of them. */
 static uint32_t kernel_number(Points *p, uint32_t step, const Choice *choice) {
-    const Part *part = p->partition->parts[step];
-    const TuneKernel *k = &part->problem.kernels[choice->kernel];
-    for (uint32_t i = 0; i < p->e->kernels.count; i++)
-        if (p->e->kernels.data[i].kernel->template == k->kernel.template) return i;
+    const TuneKernel *k = &p->partition->parts[step]->problem.kernels[choice->kernel];
+    for (uint32_t i = 0; i < p->e->kernels.count; i++) {
+        const ExportKernel *there = &p->e->kernels.data[i];
+        if (there->step == step && there->kernel->template == k->kernel.template &&
+            (!kernel_is_written(&k->kernel) ||
+             same_point(&k->kernel.template->space, &there->instances.data[0].point,
+                        &choice->point)))
+            return i;
+    }
     ExportKernel added = {.kernel = &k->kernel, .step = step, .bound = k->bounds[0]};
     added.wide = !k->kernel.plan || k->kernel.plan->index64;
     array_push(p->arena, &p->e->kernels, added);
@@ -143,9 +156,7 @@ static uint32_t instance_number(Points *p, uint32_t number, const Point *point) 
     ExportKernel *kernel = &p->e->kernels.data[number];
     const Space *space = &kernel->kernel->template->space;
     for (uint32_t i = 0; i < kernel->instances.count; i++)
-        if (memcmp(kernel->instances.data[i].point.value, point->value,
-                   space->knob_count * sizeof *point->value) == 0)
-            return i;
+        if (same_point(space, &kernel->instances.data[i].point, point)) return i;
     Text label = {0};
     point_print(&label, space, point, ",");
     ExportInstance added = {*point, arena_copy(p->arena, text_string(&label), label.length),
@@ -343,9 +354,15 @@ KfStatus emit_points(KfProgram *program, const KfKernel *kernel, const char *poi
     if (status != KF_OK) return status;
     e->chain = p.partition->chain;
     const char *const *keys = store_keys(program->session->store, arena, &count);
-    for (uint32_t i = 0; i < count && !point && partition_count(p.partition) == 1 &&
+    bool one = point || (e->header && !export_is_cuda(e)); /* a file of C is one kernel's */
+    for (uint32_t i = 0; i < count && !one && partition_count(p.partition) == 1 &&
                          e->variants.count < VARIANTS_MOST;
          i++)
         add_alike(&p, &p.partition->parts[0]->problem, keys[i]);
+    if (e->header && !export_is_cuda(e) && e->kernels.count > 1)
+        return session_say(
+            program->session, KF_USAGE,
+            "the program is %u kernels, and each is a file of C: leave --format header out",
+            e->kernels.count);
     return add_older(&p);
 }

@@ -115,6 +115,8 @@ KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *options);
 KfStatus pipeline_partitions(KfProgram *program, Arena *arena, const char *language,
                              Partitions *partitions);
 
+/* The kernels of a language, opened when first asked for. */
+const Library *pipeline_library(KfProgram *program, const char *language);
 /* What the program is compared with, in a language; NULL: nothing. */
 const Chain *pipeline_eager(const KfProgram *program, Arena *arena, const char *language);
 

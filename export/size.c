@@ -140,12 +140,12 @@ const ExportSize *size_fixed(Arena *arena, const Bound *bound) {
     return sizes;
 }
 
-const ExportSize *size_find(Arena *arena, const Axes *axes, const Kernel *kernel,
+const ExportSize *size_find(Arena *arena, const Axes *axes, uint32_t step, const Kernel *kernel,
                             const Bound *bound) {
     const Bound *probe[2];
     if (axes->count == 0) return NULL;
     for (int i = 0; i < 2; i++) {
-        probe[i] = kernel_bound(arena, kernel, axes->probe[i]);
+        probe[i] = kernel_bound(arena, kernel, axes->chain[i]->steps.data[step].ir);
         if (!probe[i] || probe[i]->sizes.count != bound->sizes.count ||
             !same_scalars(probe[i], bound))
             return NULL;

@@ -5,15 +5,16 @@
 #ifndef KF_EXPORT_SIZE_H
 #define KF_EXPORT_SIZE_H
 
+#include "compiler/chain.h"
 #include "compiler/gate.h"
-#include "compiler/kernel.h"
 
 enum { EXPORT_AXES = 10 };
 
 typedef struct Axes {
     uint32_t count; /* 0: the shape is fixed */
     int64_t extent[EXPORT_AXES];
-    const Ir *probe[2]; /* the program at extents that are primes */
+    const Ir *probe[2];    /* the program at extents that are primes */
+    const Chain *chain[2]; /* the same, cut as it is cut here */
 } Axes;
 
 /* factor * product of extents; or, where `inverse` is not NULL, what divides by the size of that name. */
@@ -24,12 +25,12 @@ typedef struct ExportSize {
     const char *inverse;
 } ExportSize;
 
-/* The axes of a program; none where it has too many, or an array that is not packed in row-major
+/* The axes of a program, whose chains are not known yet; none where it has too many, or an array that is not packed in row-major
  * order. */
 Axes size_axes(Arena *arena, const Ir *ir);
-/* The sizes of a kernel of the whole program, in the order of its bound's; NULL where it must have a
- * fixed shape. */
-const ExportSize *size_find(Arena *arena, const Axes *axes, const Kernel *kernel,
+/* The sizes of a kernel of step `step`, in the order of its bound's; NULL where it must have a fixed
+ * shape. */
+const ExportSize *size_find(Arena *arena, const Axes *axes, uint32_t step, const Kernel *kernel,
                             const Bound *bound);
 /* The same as they are at this shape, whatever the axes. */
 const ExportSize *size_fixed(Arena *arena, const Bound *bound);

@@ -255,7 +255,8 @@ static void print_extent(Text *out, const Export *e, const ExportKernel *kernel,
         const Bound *probe[2];
         Arena *arena = arena_open();
         for (int i = 0; i < 2; i++)
-            probe[i] = kernel_bound(arena, kernel->kernel, e->axes.probe[i]);
+            probe[i] =
+                kernel_bound(arena, kernel->kernel, e->axes.chain[i]->steps.data[kernel->step].ir);
         size = (ExportSize){0};
         size_of(&e->axes, probe[0]->extent[axis], probe[1]->extent[axis],
                 kernel->bound->extent[axis], &size);
