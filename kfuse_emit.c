@@ -188,6 +188,12 @@ static KfStatus compile_cuda(KfProgram *program, Arena *arena, const int *archs,
     Why why;
     if (!nvrtc_load(&nvrtc, &why))
         return session_say(program->session, KF_ENVIRONMENT, "%s", why.text);
+    for (const int *arch = archs; *arch; arch++) {
+        NvrtcTarget target;
+        if (!nvrtc_target(&nvrtc, arena_printf(arena, "sm_%d", *arch), &target, &why) || target.ptx)
+            return session_say(program->session, KF_USAGE, "NVRTC %d.%d does not compile for sm_%d",
+                               nvrtc.major, nvrtc.minor, *arch);
+    }
     e->compiler = arena_printf(
         arena, "NVRTC %d.%d --fmad=false; nvcc -fmad=false -cubin -arch=sm_%d does as well",
         nvrtc.major, nvrtc.minor, archs[0]);

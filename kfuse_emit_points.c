@@ -158,6 +158,8 @@ static uint32_t instance_number(Points *p, uint32_t number, const Point *point) 
     for (uint32_t i = 0; i < kernel->instances.count; i++)
         if (same_point(space, &kernel->instances.data[i].point, point)) return i;
     Text label = {0};
+    if (strcmp(kernel->kernel->name, "generated") != 0)
+        text_printf(&label, "%s:", kernel->kernel->name);
     point_print(&label, space, point, ",");
     ExportInstance added = {*point, arena_copy(p->arena, text_string(&label), label.length),
                             suffix(p, number, space, point)};

@@ -173,8 +173,8 @@ static void print_step(Text *out, const Export *e, const ExportVariant *variant,
     print_args(&w);
     print_launches(&w);
     formula_declare(&sizes, &w.formula);
-    text_printf(out, "\n/* %s: %s */\nstatic int variant_%u_step_%u(Call *call) {\n",
-                w.kernel->kernel->name, w.instance->label, index, step);
+    text_printf(out, "\n/* %s */\nstatic int variant_%u_step_%u(Call *call) {\n", w.instance->label,
+                index, step);
     if (strstr(text_string(&sizes), "d[")) text_add(out, "    const int64_t *d = call->axes;\n");
     print_machine(out, &w, text_string(&body));
     text_add(out, text_string(&sizes));
