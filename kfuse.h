@@ -261,6 +261,21 @@ typedef struct KfResult {
 } KfResult;
 KF_API KfResult kf_kernel_result(const KfKernel *kernel);
 
+/* Files that need neither kfuse nor a compiler where they run: the kernels' text and binaries, a
+ * launcher in C with a test of itself, a manifest (doc/exporting.md). */
+typedef struct KfEmitOptions {
+    const char *folder; /* made if need be; files that are there are replaced */
+    const char *name;   /* of files and functions, a C identifier; NULL: "kernel" */
+    const char *archs;  /* "sm_80,sm_90": CUDA's; NULL: the kernel's device's, or sm_80 and sm_90 */
+    const char
+        *point; /* as KfTuneOptions.point; NULL: the kernel's, else stored ones, else the default */
+    bool header; /* all in one file, NAME.h */
+} KfEmitOptions;
+/* `kernel`, tuned from `program`, says the point and the device; NULL: no device is needed, and the language is
+ * CUDA, or C if program's device is the cpu. *summary, a line a file and a line for what was chosen, is freed with kf_free. */
+KF_API KfStatus kf_emit(KfProgram *program, const KfKernel *kernel, const KfEmitOptions *options,
+                        char **summary);
+
 /* An end of a kernel's bucket, and what the kernel loses there against the point that wins at that
  * very shape. */
 typedef struct KfBucketEnd {

@@ -134,14 +134,17 @@ static KfStatus command_cache(Job *job) {
 static KfStatus run_command(Job *job) {
     Command command = job->options->command;
     bool writes = command == COMMAND_RUN || command == COMMAND_DUMP ||
-                  command == COMMAND_TEMPLATE || command == COMMAND_ONNX;
+                  command == COMMAND_TEMPLATE || command == COMMAND_EMIT || command == COMMAND_ONNX;
     if (job->options->output_count > 0 && !writes)
-        return job_complain(KF_USAGE, "-o goes with run, dump, tune and onnx: kfuse run EXPR "
+        return job_complain(KF_USAGE, "-o goes with run, dump, emit, tune and onnx: kfuse run EXPR "
                                       "NAME=FILE.npy… -o OUT");
     if (command != COMMAND_TEMPLATE &&
         (job->options->line_count || job->options->reference_count || job->options->has_tolerance))
         return job_complain(KF_USAGE,
                             "a kernel's header lines and references go with kfuse tune FILE");
+    if (command != COMMAND_EMIT &&
+        (job->options->name || job->options->archs || job->options->format))
+        return job_complain(KF_USAGE, "--name, --arch and --format go with emit");
     if (command != COMMAND_GRAD && job->options->wrt_count)
         return job_complain(KF_USAGE, "--wrt goes with grad: kfuse grad EXPR --wrt x,b");
     if (command != COMMAND_ONNX && (job->options->dim_count || job->options->rewrite))
@@ -156,6 +159,7 @@ static KfStatus run_command(Job *job) {
     case COMMAND_WARM: return job_warm(job);
     case COMMAND_GRAD: return command_grad(job);
     case COMMAND_TEMPLATE: return job_tune_file(job);
+    case COMMAND_EMIT: return job_emit(job);
     case COMMAND_ONNX: return job_onnx(job);
     }
     return KF_USAGE;

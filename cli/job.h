@@ -50,4 +50,7 @@ KfStatus job_warm(Job *job);
 /* `kfuse onnx`: regions of a model. */
 KfStatus job_onnx(Job *job);
 
+/* `kfuse emit`: files to ship. */
+KfStatus job_emit(Job *job);
+
 #endif

@@ -140,6 +140,18 @@ static bool take_check(Parse *p, char *v) {
     p->options->check = v;
     return true;
 }
+static bool take_name(Parse *p, char *v) {
+    p->options->name = v;
+    return true;
+}
+static bool take_arch(Parse *p, char *v) {
+    p->options->archs = v;
+    return true;
+}
+static bool take_format(Parse *p, char *v) {
+    p->options->format = v;
+    return true;
+}
 static bool take_device(Parse *p, char *v) {
     p->options->device = v;
     return true;
@@ -272,7 +284,8 @@ static const Option table[] = {
     {"--device", "NAME[:N]", "cuda:0, cpu (default: a GPU if there is one, else cpu)", take_device},
     {"--ops", "FILE", "more functions, one definition a line", take_ops},
     {"-f", "FILE", "the program from a file ('-': standard input)", take_file},
-    {"-o", "[NAME=]FILE", "where `run` puts an output (.npy), `dump` its text, `onnx` kernels",
+    {"-o", "[NAME=]FILE",
+     "where `run` puts an output (.npy), `dump` its text, `emit` and `onnx` their files",
      take_output},
     {"--math", "MODE", "default, strict, fast (fma, reciprocals, sums reordered), tf32 (products)",
      take_math},
@@ -317,6 +330,9 @@ static const Option table[] = {
     {"--cuda", NULL, "dump: the CUDA kernel", take_cuda},
     {"--c", NULL, "dump: the C kernel", take_c},
     {"--wrt", "NAMES", "grad: the inputs to derive by: x,b (default: all floating ones)", take_wrt},
+    {"--name", "NAME", "emit: of files and functions (default: kernel)", take_name},
+    {"--arch", "SM,…", "emit: sm_80,sm_90 (default: the device's, else these)", take_arch},
+    {"--format", "header", "emit: all in one file, NAME.h", take_format},
     {"--dim", "NAME=SIZE", "onnx: size of a symbolic dimension: batch=8", take_dim},
     {"--rewrite", "FILE", "onnx: the model with kernels in the place of regions, with -o FOLDER",
      take_rewrite},
@@ -332,7 +348,7 @@ static const Option table[] = {
 enum { TABLE = sizeof table / sizeof *table };
 
 static const char *const commands[] = {"",     "run",  "dump", "ops",  "devices", "cache",
-                                       "warm", "tune", "grad", "onnx", NULL};
+                                       "warm", "tune", "grad", "emit", "onnx",    NULL};
 
 void options_help(bool all) {
     fputs(
@@ -349,6 +365,8 @@ void options_help(bool all) {
         "--launch …\n"
         "  kfuse grad EXPR --wrt x,b               its backward program: dx, db from the "
         "cotangent dout\n"
+        "  kfuse emit EXPR --shape DIMS -o DIR     files to ship: .cu, cubins, a C launcher with a "
+        "self-test\n"
         "  kfuse onnx MODEL.onnx [--dim batch=8]   regions of a model that would be one kernel "
         "each\n"
         "  kfuse warm FILE                         tune what its lines say: EXPR --shape DIMS "

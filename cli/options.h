@@ -14,6 +14,7 @@ typedef enum Command {
     COMMAND_WARM,
     COMMAND_TEMPLATE,
     COMMAND_GRAD,
+    COMMAND_EMIT,
     COMMAND_ONNX
 } Command;
 
@@ -44,6 +45,7 @@ typedef struct Options {
     size_t dim_count;
     const char *rewrite; /* onnx: the model that calls the kernels */
     const char *file, *device, *out_dtype, *check;
+    const char *name, *archs, *format; /* emit */
     KfMath math;
     KfStage stage;
     bool has_stage, round_each_op, verify_bucket, json, quiet, time, help, help_all, version;

@@ -137,6 +137,21 @@ bool store_show(Store *store, const char *hash_prefix, Text *out) {
     return keys.count > 0;
 }
 
+const char *const *store_keys(Store *store, Arena *arena, uint32_t *count) {
+    ARRAY(const char *) texts = {0};
+    store_flush(store);
+    if (store->db) {
+        Row row = row_open(store, row_key, "", NULL, NULL);
+        while (row_next(&row)) {
+            const char *hash, *text;
+            if (row_read_key(&row, arena, &hash, &text)) array_push(arena, &texts, text);
+        }
+        end(store, &row);
+    }
+    *count = texts.count;
+    return texts.data;
+}
+
 /* The lock file stays: another process may be waiting for it. */
 bool store_clear(const char *folder, char *why, size_t size) {
     static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
