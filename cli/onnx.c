@@ -58,5 +58,7 @@ KfStatus job_onnx(Job *job) {
         return job_complain(KF_USAGE, "onnx takes one -o: a folder");
     if (o->rewrite && !options.folder)
         return job_complain(KF_USAGE, "--rewrite needs -o FOLDER for the kernels");
+    if (o->rewrite && o->device && strcmp(o->device, "cpu") != 0)
+        return job_complain(KF_USAGE, "--rewrite makes operators for the CPU: --device cpu");
     return onnx_run(job->session, &options, stdout);
 }

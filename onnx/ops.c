@@ -296,7 +296,8 @@ OnnxPiece onnx_piece(const OnnxGraph *graph, const OnnxNode *node) {
     piece.channel = channels(op);
     piece.drops = op->form == ONNX_REDUCE || op->form == ONNX_POOL;
     piece.view = op->form == ONNX_VIEW || (piece.text && strcmp(piece.text, "$0") == 0);
-    if (piece.view) piece.operands = 1;
+    if (piece.view || op->form == ONNX_REDUCE || is(node, "CastLike"))
+        piece.operands = 1; /* the others say how */
     if (piece.text) piece.why = NULL;
     return piece;
 }

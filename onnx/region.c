@@ -291,6 +291,24 @@ static void add_ports(Text *text, const OnnxPort *ports, uint32_t count) {
     }
 }
 
+/* Inputs in the order in which the library takes them: that of the text. */
+static bool order_inputs(const Grow *g, OnnxProgram *program) {
+    KfProgram *opened = NULL;
+    bool ok = onnx_open(g->target, program, &opened) == KF_OK &&
+              kf_program_input_count(opened) == program->input_count;
+    for (uint32_t i = 0; ok && i < program->input_count; i++) {
+        const char *name = kf_program_input(opened, i).name;
+        uint32_t k = i;
+        while (k < program->input_count && strcmp(program->inputs[k].name, name) != 0) k++;
+        if (k == program->input_count) abort(); /* it was said by this name */
+        OnnxPort swap = program->inputs[i];
+        program->inputs[i] = program->inputs[k];
+        program->inputs[k] = swap;
+    }
+    kf_program_close(opened);
+    return ok;
+}
+
 static const char *plain_text(Grow *g, const OnnxRegion *region) {
     OnnxProgram program;
     const char *why;
@@ -298,6 +316,7 @@ static const char *plain_text(Grow *g, const OnnxRegion *region) {
     g->express.plain = true;
     if (!onnx_express(&g->express, g->arena, region->nodes, region->node_count, &program, &why))
         abort(); /* it could be said with the model's names */
+    order_inputs(g, &program);
     g->express.plain = false;
     text_add(&text, program.text);
     add_ports(&text, program.inputs, program.input_count);
@@ -313,7 +332,7 @@ static void add_region(Grow *g, const Group *group) {
     const char *why;
     if (!onnx_express(&g->express, g->arena, region.nodes, region.node_count, &region.program,
                       &why) ||
-        region.program.computed < 2)
+        region.program.computed < 2 || !order_inputs(g, &region.program))
         return;
     region.name = arena_printf(g->arena, "r%u", regions->list.count + 1);
     region.plain = plain_text(g, &region);

@@ -1,0 +1,74 @@
+/* In: regions. Out: a tuned kernel for each different one, as files. */
+#include "onnx/emit.h"
+
+#include <string.h>
+
+static KfStatus told(const OnnxTarget *target, KfStatus status) {
+    fputs(kf_session_message(target->session), stderr);
+    return status;
+}
+
+/* The C files that a summary names: "wrote      DIR/r1.c   45094 bytes". */
+static void add_sources(Arena *arena, const char *summary, OnnxFiles *files) {
+    for (const char *line = summary; line && *line;) {
+        const char *end = strchr(line, '\n'), *stop = end ? end : line + strlen(line);
+        const char *path = line + strlen("wrote"), *behind = NULL;
+        if (strncmp(line, "wrote ", 6) == 0) {
+            while (*path == ' ') path++;
+            for (const char *at = path; at + 5 < stop; at++)
+                if (strncmp(at, ".c   ", 5) == 0) behind = at + 2;
+        }
+        if (behind)
+            array_push(arena, &files->sources, arena_copy(arena, path, (size_t)(behind - path)));
+        line = end ? end + 1 : NULL;
+    }
+}
+
+/* Without its device a program is emitted with a stored point, or the analytic default. */
+static KfStatus tune(const OnnxTarget *target, const OnnxOptions *options, KfProgram *program,
+                     KfKernel **kernel) {
+    if (options->tune->no_tune) return KF_OK;
+    KfStatus status = told(target, kf_tune(program, options->tune, kernel));
+    if (status != KF_ENVIRONMENT) return status;
+    fputs("kfuse: emitting without a device: a stored point, or the analytic default\n", stderr);
+    return KF_OK;
+}
+
+static void tell(FILE *out, const OnnxRegion *region, const KfKernel *kernel, const char *folder) {
+    KfResult result = kernel ? kf_kernel_result(kernel) : (KfResult){0};
+    fprintf(out, "%-4s %s/%s.c", region->name, folder, region->name);
+    if (result.time > 0) fprintf(out, "   %.4g us", result.time * 1e6);
+    if (result.speedup > 0)
+        fprintf(out, ", %.2fx as fast as a kernel for each operation of its own", result.speedup);
+    fprintf(out, "%s\n", result.cached ? " (stored)" : "");
+}
+
+static KfStatus emit_region(const OnnxRegion *region, const OnnxTarget *target,
+                            const OnnxOptions *options, FILE *out, Arena *arena, OnnxFiles *files) {
+    KfEmitOptions emit = {.folder = options->folder, .name = region->name};
+    KfProgram *program = NULL;
+    KfKernel *kernel = NULL;
+    char *summary = NULL;
+    KfStatus status = told(target, onnx_open(target, &region->program, &program));
+    if (status == KF_OK) status = tune(target, options, program, &kernel);
+    if (status == KF_OK) status = told(target, kf_emit(program, kernel, &emit, &summary));
+    if (status == KF_OK) tell(out, region, kernel, options->folder);
+    if (status == KF_OK) add_sources(arena, summary, files);
+    kf_free(summary);
+    kf_kernel_close(kernel);
+    kf_program_close(program);
+    return status;
+}
+
+KfStatus onnx_emit(const OnnxRegions *regions, const OnnxTarget *target, const OnnxOptions *options,
+                   FILE *out, OnnxFiles *files) {
+    KfStatus status = KF_OK;
+    fputs("\n", out);
+    for (uint32_t i = 0; i < regions->list.count && status == KF_OK; i++) {
+        const OnnxRegion *region = &regions->list.data[i];
+        if (region->same_as != i) continue;
+        status = emit_region(region, target, options, out, regions->graph->arena, files);
+        fflush(out);
+    }
+    return status;
+}
