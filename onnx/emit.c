@@ -3,8 +3,9 @@
 
 #include <string.h>
 
+/* Warnings are about names, which are the model's. */
 static KfStatus told(const OnnxTarget *target, KfStatus status) {
-    fputs(kf_session_message(target->session), stderr);
+    if (status != KF_OK) fputs(kf_session_message(target->session), stderr);
     return status;
 }
 

@@ -245,7 +245,9 @@ static const char *missing_shape(const OnnxGraph *graph, const OnnxNode *node) {
     for (uint32_t i = 0; i < node->input_count; i++) {
         const OnnxTensor *tensor = onnx_input(graph, node, i);
         if (tensor && !tensor->shape.known) return "the shape of an operand is not known";
+        if (tensor && onnx_count(&tensor->shape) == 0) return "an operand has no elements";
     }
+    if (onnx_count(&result->shape) == 0) return "its result has no elements";
     for (uint32_t k = 1; k < node->output_count; k++) {
         const OnnxTensor *other = onnx_output(graph, node, k);
         if (other && (other->readers.count || other->kept)) return "its further results are used";

@@ -309,7 +309,7 @@ static bool order_inputs(const Grow *g, OnnxProgram *program) {
     return ok;
 }
 
-static const char *plain_text(Grow *g, const OnnxRegion *region) {
+static const char *kernel_text(Grow *g, const OnnxRegion *region) {
     OnnxProgram program;
     const char *why;
     Text text = {0};
@@ -321,9 +321,32 @@ static const char *plain_text(Grow *g, const OnnxRegion *region) {
     text_add(&text, program.text);
     add_ports(&text, program.inputs, program.input_count);
     add_ports(&text, program.outputs, program.output_count);
-    const char *plain = arena_copy(g->arena, text_string(&text), text.length);
+    const char *kernel = arena_copy(g->arena, text_string(&text), text.length);
     text_free(&text);
-    return plain;
+    return kernel;
+}
+
+static const char *shapes_text(Grow *g, const OnnxProgram *program) {
+    const char *text = "";
+    for (uint32_t i = 0; i < program->input_count + program->output_count; i++) {
+        const OnnxPort *port = i < program->input_count
+                                   ? &program->inputs[i]
+                                   : &program->outputs[i - program->input_count];
+        const OnnxShape *shape = &g->graph->tensors.data[port->tensor].shape;
+        text = arena_printf(g->arena, "%s %s", text, onnx_shape_text(g->arena, shape));
+    }
+    return text;
+}
+
+/* The first regions that it could share a kernel, and an operator, with. */
+static void find_same(const OnnxRegions *regions, OnnxRegion *region) {
+    region->same_as = region->same_op = regions->list.count;
+    for (uint32_t i = regions->list.count; i-- > 0;) {
+        const OnnxRegion *other = &regions->list.data[i];
+        if (strcmp(other->kernel, region->kernel) != 0) continue;
+        region->same_as = i;
+        if (strcmp(other->shapes, region->shapes) == 0) region->same_op = i;
+    }
 }
 
 static void add_region(Grow *g, const Group *group) {
@@ -335,10 +358,9 @@ static void add_region(Grow *g, const Group *group) {
         region.program.computed < 2 || !order_inputs(g, &region.program))
         return;
     region.name = arena_printf(g->arena, "r%u", regions->list.count + 1);
-    region.plain = plain_text(g, &region);
-    region.same_as = regions->list.count;
-    for (uint32_t i = regions->list.count; i-- > 0;)
-        if (strcmp(regions->list.data[i].plain, region.plain) == 0) region.same_as = i;
+    region.kernel = kernel_text(g, &region);
+    region.shapes = shapes_text(g, &region.program);
+    find_same(regions, &region);
     measure(g, &region);
     for (uint32_t i = 0; i < region.node_count; i++)
         regions->of[region.nodes[i]] = regions->list.count;

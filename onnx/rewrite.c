@@ -132,7 +132,7 @@ static Onnx__NodeProto *region_node(const Rewrite *r, const OnnxRegion *region) 
     onnx__node_proto__init(node);
     node->name = arena_printf(r->arena, "kfuse_%s", region->name);
     node->domain = arena_printf(r->arena, "%s", DOMAIN);
-    node->op_type = arena_printf(r->arena, "%s", r->regions->list.data[region->same_as].name);
+    node->op_type = arena_printf(r->arena, "%s", r->regions->list.data[region->same_op].name);
     node->doc_string = arena_printf(r->arena, "%s", program->text);
     node->input = port_names(r, program->inputs, program->input_count);
     node->n_input = program->input_count;

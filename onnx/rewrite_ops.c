@@ -36,6 +36,13 @@ static void add_list(Text *text, const int64_t *dim, int rank) {
     text_add(text, rank ? "}" : "0}");
 }
 
+/* Row-major. */
+static void add_strides(Text *text, const OnnxPort *port) {
+    int64_t strides[KF_RANK_MAX], packed = 1;
+    for (int i = port->rank - 1; i >= 0; packed *= port->dim[i--]) strides[i] = packed;
+    add_list(text, strides, port->rank);
+}
+
 static void add_ports(Text *text, const OnnxGraph *graph, const char *name, const char *kind,
                       const OnnxPort *ports, uint32_t count) {
     text_printf(text, "static const Port %s_%s[] = {\n", name, kind);
@@ -44,6 +51,8 @@ static void add_ports(Text *text, const OnnxGraph *graph, const char *name, cons
         text_printf(text, "    {%d, KF_VIEW_%s, %d, ", (int)tensor->type, view_type(ports[i].type),
                     ports[i].rank);
         add_list(text, ports[i].dim, ports[i].rank);
+        text_add(text, ", ");
+        add_strides(text, &ports[i]);
         text_printf(text, ", %d, ", tensor->shape.rank);
         add_list(text, tensor->shape.dim, tensor->shape.rank);
         text_add(text, "},\n");
@@ -54,10 +63,10 @@ static void add_ports(Text *text, const OnnxGraph *graph, const char *name, cons
 
 static void add_types(Text *text) {
     text_add(text,
-             "/* An array of a kernel: ONNX's element type, the view's type and extents, the tensor's shape. */\n"
+             "/* An array of a kernel: ONNX's element type, the view's type, extents and strides, the tensor's shape. */\n"
              "typedef struct Port {\n"
              "    int element, type, rank;\n"
-             "    int64_t dim[8];\n"
+             "    int64_t dim[8], strides[8];\n"
              "    int shape_rank;\n"
              "    int64_t shape[8];\n"
              "} Port;\n\n"
@@ -75,7 +84,7 @@ static void add_types(Text *text) {
 static void add_regions(Text *text, const OnnxRegions *regions) {
     for (uint32_t i = 0; i < regions->list.count; i++) {
         const OnnxRegion *region = &regions->list.data[i];
-        if (region->same_as != i) continue;
+        if (region->same_op != i) continue;
         add_ports(text, regions->graph, region->name, "inputs", region->program.inputs,
                   region->program.input_count);
         add_ports(text, regions->graph, region->name, "outputs", region->program.outputs,
@@ -84,11 +93,11 @@ static void add_regions(Text *text, const OnnxRegions *regions) {
     text_add(text, "\nstatic const Region regions[] = {\n");
     for (uint32_t i = 0; i < regions->list.count; i++) {
         const OnnxRegion *region = &regions->list.data[i];
-        const char *name = region->name;
-        if (region->same_as == i)
+        const char *name = region->name, *kernel = regions->list.data[region->same_as].name;
+        if (region->same_op == i)
             text_printf(text, "    {\"%s\", %s_inputs, %s_outputs, %u, %u, %s_workspace, %s_launch, %s_error},\n",
                         name, name, name, region->program.input_count,
-                        region->program.output_count, name, name, name);
+                        region->program.output_count, kernel, kernel, kernel);
     }
     text_add(text, "};\n");
 }

@@ -104,7 +104,8 @@ typedef struct Call {
 } Call;
 
 static KfView view_of(const Port *port, void *data) {
-    KfView view = {.data = data, .type = port->type, .rank = port->rank};
+    KfView view = {
+        .data = data, .type = port->type, .rank = port->rank, .strides = port->strides};
     memcpy(view.dim, port->dim, sizeof view.dim);
     return view;
 }
