@@ -9,10 +9,10 @@ typedef struct OnnxRegion {
     uint32_t *nodes;  /* in order */
     uint32_t node_count;
     OnnxProgram program;
-    const char *kernel; /* the program with plain names and its arrays: equal for equal kernels */
-    const char *shapes; /* of the tensors */
-    uint32_t same_as;   /* the first region with that kernel; its own number */
-    uint32_t same_op;   /* the first of these whose tensors have the same shapes, too */
+    const char *kernel;   /* the program with plain names and its arrays: equal for equal kernels */
+    const char *shapes;   /* of the tensors */
+    uint32_t same_as;     /* the first region with that kernel; its own number */
+    uint32_t same_op;     /* the first of these whose tensors have the same shapes, too */
     int64_t fused, apart; /* bytes moved by the one kernel, by a kernel for each node */
 } OnnxRegion;
 

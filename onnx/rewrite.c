@@ -36,7 +36,9 @@ KfStatus onnx_write(const char *path, const void *data, size_t size) {
 static bool folder_of(const char *path, char *folder) {
     Arena *scratch = arena_open();
     const char *slash = strrchr(path, '/');
-    const char *name = !slash ? "." : slash == path ? "/" : arena_copy(scratch, path, (size_t)(slash - path));
+    const char *name = !slash          ? "."
+                       : slash == path ? "/"
+                                       : arena_copy(scratch, path, (size_t)(slash - path));
     bool ok = realpath(name, folder) != NULL;
     arena_close(scratch);
     return ok;
@@ -54,7 +56,8 @@ static KfStatus check_folder(const Rewrite *r) {
     if (folder_of(r->options->path, from) && folder_of(r->options->rewritten, to) &&
         strcmp(from, to) == 0)
         return KF_OK;
-    fprintf(stderr, "kfuse: %s: some of its data are in other files: write the new model beside it\n",
+    fprintf(stderr,
+            "kfuse: %s: some of its data are in other files: write the new model beside it\n",
             r->options->path);
     return KF_INPUT;
 }
@@ -82,7 +85,8 @@ static uint32_t count_waits(const Rewrite *r, uint32_t place) {
         const OnnxNode *node = &r->graph->nodes.data[nodes[i]];
         for (uint32_t k = 0; k < node->input_count; k++) {
             const OnnxTensor *tensor = onnx_input(r->graph, node, k);
-            waits += tensor && tensor->producer != ONNX_NONE && place_of(r, tensor->producer) != place;
+            waits +=
+                tensor && tensor->producer != ONNX_NONE && place_of(r, tensor->producer) != place;
         }
     }
     return waits;
@@ -149,7 +153,8 @@ static void mark_read(Rewrite *r) {
     }
     for (uint32_t i = 0; i < r->regions->list.count; i++) {
         const OnnxProgram *program = &r->regions->list.data[i].program;
-        for (uint32_t k = 0; k < program->input_count; k++) r->read[program->inputs[k].tensor] = true;
+        for (uint32_t k = 0; k < program->input_count; k++)
+            r->read[program->inputs[k].tensor] = true;
     }
     for (uint32_t t = 0; t < r->graph->tensors.count; t++)
         r->read[t] |= r->graph->tensors.data[t].kept;
@@ -299,7 +304,9 @@ KfStatus onnx_rewrite(const OnnxRegions *regions, const OnnxOptions *options, FI
     import_domain(&r, &model);
     status = write_model(&r, &model);
     if (status == KF_OK)
-        fprintf(out, "\nmodel   %s   %zu nodes\nlibrary %s   for SessionOptions.register_custom_ops_library\n",
+        fprintf(out,
+                "\nmodel   %s   %zu nodes\nlibrary %s   for "
+                "SessionOptions.register_custom_ops_library\n",
                 options->rewritten, proto.n_node, library);
     return status;
 }

@@ -13,10 +13,18 @@
 extern char **environ;
 
 /* As emitted kernels are to be compiled (doc/exporting.md). */
-static const char *const before[] = {
-    "-shared",           "-fPIC",          "-fvisibility=hidden", "-O2",
-    "-march=native",     "-std=gnu11",     "-fno-math-errno",     "-fno-trapping-math",
-    "-ftree-vectorize",  "-ffp-contract=off", "-w",               "-o"};
+static const char *const before[] = {"-shared",
+                                     "-fPIC",
+                                     "-fvisibility=hidden",
+                                     "-O2",
+                                     "-march=native",
+                                     "-std=gnu11",
+                                     "-fno-math-errno",
+                                     "-fno-trapping-math",
+                                     "-ftree-vectorize",
+                                     "-ffp-contract=off",
+                                     "-w",
+                                     "-o"};
 static const char *const behind[] = {"-lmvec", "-lm", "-lpthread", "-Wl,-z,defs"};
 
 enum { BEFORE = sizeof before / sizeof *before, BEHIND = sizeof behind / sizeof *behind };
@@ -62,23 +70,24 @@ static void add_ports(Text *text, const OnnxGraph *graph, const char *name, cons
 }
 
 static void add_types(Text *text) {
-    text_add(text,
-             "/* An array of a kernel: ONNX's element type, the view's type, extents and strides, the tensor's shape. */\n"
-             "typedef struct Port {\n"
-             "    int element, type, rank;\n"
-             "    int64_t dim[8], strides[8];\n"
-             "    int shape_rank;\n"
-             "    int64_t shape[8];\n"
-             "} Port;\n\n"
-             "typedef struct Region {\n"
-             "    const char *name;\n"
-             "    const Port *inputs, *outputs;\n"
-             "    size_t input_count, output_count;\n"
-             "    int64_t (*workspace)(const KfView *inputs, int threads);\n"
-             "    int (*launch)(const KfView *inputs, const KfView *outputs, void *workspace, size_t bytes,\n"
-             "                  int threads);\n"
-             "    const char *(*error)(int status);\n"
-             "} Region;\n\n");
+    text_add(text, "/* An array of a kernel: ONNX's element type, the view's type, extents and "
+                   "strides, the tensor's shape. */\n"
+                   "typedef struct Port {\n"
+                   "    int element, type, rank;\n"
+                   "    int64_t dim[8], strides[8];\n"
+                   "    int shape_rank;\n"
+                   "    int64_t shape[8];\n"
+                   "} Port;\n\n"
+                   "typedef struct Region {\n"
+                   "    const char *name;\n"
+                   "    const Port *inputs, *outputs;\n"
+                   "    size_t input_count, output_count;\n"
+                   "    int64_t (*workspace)(const KfView *inputs, int threads);\n"
+                   "    int (*launch)(const KfView *inputs, const KfView *outputs, void "
+                   "*workspace, size_t bytes,\n"
+                   "                  int threads);\n"
+                   "    const char *(*error)(int status);\n"
+                   "} Region;\n\n");
 }
 
 static void add_regions(Text *text, const OnnxRegions *regions) {
@@ -95,17 +104,21 @@ static void add_regions(Text *text, const OnnxRegions *regions) {
         const OnnxRegion *region = &regions->list.data[i];
         const char *name = region->name, *kernel = regions->list.data[region->same_as].name;
         if (region->same_op == i)
-            text_printf(text, "    {\"%s\", %s_inputs, %s_outputs, %u, %u, %s_workspace, %s_launch, %s_error},\n",
-                        name, name, name, region->program.input_count,
-                        region->program.output_count, kernel, kernel, kernel);
+            text_printf(
+                text,
+                "    {\"%s\", %s_inputs, %s_outputs, %u, %u, %s_workspace, %s_launch, %s_error},\n",
+                name, name, name, region->program.input_count, region->program.output_count, kernel,
+                kernel, kernel);
     }
     text_add(text, "};\n");
 }
 
 static KfStatus write_table(const OnnxRegions *regions, const char *path) {
     Text text = {0};
-    text_add(&text, "/* What ort_ops.c calls: kernels that kfuse made for one model. */\n#include <stddef.h>\n"
-                    "#include <stdint.h>\n\n");
+    text_add(
+        &text,
+        "/* What ort_ops.c calls: kernels that kfuse made for one model. */\n#include <stddef.h>\n"
+        "#include <stdint.h>\n\n");
     for (uint32_t i = 0; i < regions->list.count; i++)
         if (regions->list.data[i].same_as == i)
             text_printf(&text, "#include \"%s.h\"\n", regions->list.data[i].name);

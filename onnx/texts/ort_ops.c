@@ -104,8 +104,7 @@ typedef struct Call {
 } Call;
 
 static KfView view_of(const Port *port, void *data) {
-    KfView view = {
-        .data = data, .type = port->type, .rank = port->rank, .strides = port->strides};
+    KfView view = {.data = data, .type = port->type, .rank = port->rank, .strides = port->strides};
     memcpy(view.dim, port->dim, sizeof view.dim);
     return view;
 }
@@ -136,7 +135,8 @@ static OrtStatus *take_input(Call *call, size_t i) {
     if (!status && count != count_of(port))
         return failed(call->region, "an input has another shape than the model was rewritten for");
     if (!status)
-        status = CALL(GET_TENSOR_MUTABLE_DATA, GetTensorMutableData)((void *)(uintptr_t)value, &data);
+        status =
+            CALL(GET_TENSOR_MUTABLE_DATA, GetTensorMutableData)((void *)(uintptr_t)value, &data);
     call->inputs[i] = view_of(port, data);
     return status;
 }
@@ -167,7 +167,8 @@ static OrtStatus *launch(const Call *call) {
     int threads = thread_count();
     int64_t bytes = region->workspace(call->inputs, threads);
     if (bytes < 0) return failed(region, "these shapes are not taken");
-    size_t rounded = ((size_t)bytes + WORKSPACE_ALIGNMENT - 1) / WORKSPACE_ALIGNMENT * WORKSPACE_ALIGNMENT;
+    size_t rounded =
+        ((size_t)bytes + WORKSPACE_ALIGNMENT - 1) / WORKSPACE_ALIGNMENT * WORKSPACE_ALIGNMENT;
     void *workspace = bytes ? aligned_alloc(WORKSPACE_ALIGNMENT, rounded) : NULL;
     if (bytes && !workspace) return failed(region, "out of memory");
     int code = region->launch(call->inputs, call->outputs, workspace, (size_t)bytes, threads);
@@ -266,10 +267,11 @@ static void describe(Op *op, const Region *region) {
 /* Whether the positions hold what they are taken for, as far as that can be asked without a tensor: a
  * shape of 3x5 has 15 elements. */
 static int is_as_declared(void *const *table) {
-    static const int used[] = {CREATE_STATUS,      CREATE_CUSTOM_OP_DOMAIN, CUSTOM_OP_DOMAIN_ADD,
-                               ADD_CUSTOM_OP_DOMAIN, GET_TENSOR_MUTABLE_DATA, CREATE_TYPE_AND_SHAPE,
-                               SET_DIMENSIONS,     GET_ELEMENT_COUNT,       GET_TYPE_AND_SHAPE,
-                               CONTEXT_GET_INPUT,  CONTEXT_GET_OUTPUT,      RELEASE_TYPE_AND_SHAPE};
+    static const int used[] = {
+        CREATE_STATUS,        CREATE_CUSTOM_OP_DOMAIN, CUSTOM_OP_DOMAIN_ADD,
+        ADD_CUSTOM_OP_DOMAIN, GET_TENSOR_MUTABLE_DATA, CREATE_TYPE_AND_SHAPE,
+        SET_DIMENSIONS,       GET_ELEMENT_COUNT,       GET_TYPE_AND_SHAPE,
+        CONTEXT_GET_INPUT,    CONTEXT_GET_OUTPUT,      RELEASE_TYPE_AND_SHAPE};
     const int64_t shape[] = {3, 5};
     void *info = NULL;
     size_t count = 0;
@@ -288,7 +290,8 @@ __attribute__((visibility("default"))) OrtStatus *RegisterCustomOps(void *option
     void *const *table = base->GetApi(INTERFACE);
     if (!table || !is_as_declared(table)) {
         void *const *oldest = base->GetApi(1);
-        fprintf(stderr, "kfuse: ONNX Runtime %s has not interface %d\n", base->GetVersionString(), INTERFACE);
+        fprintf(stderr, "kfuse: ONNX Runtime %s has not interface %d\n", base->GetVersionString(),
+                INTERFACE);
         return oldest ? ((CreateStatus *)oldest[CREATE_STATUS])(
                             FAILED, "these operators need ONNX Runtime 1.16 or newer")
                       : NULL;

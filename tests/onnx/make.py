@@ -216,6 +216,14 @@ def wrong():
     short = constant("b", [1, 2, 3])
     short.dims[0] = 300
     bad("wrong-data", [node("Add", "x b", "y")], [short])
+    deep = b""
+    for i in range(900):  # a graph (of an attribute, the last of the model), its node, the node's attribute
+        tag = [0x2A, 0x0A, 0x32][i % 3] if i < 899 else 0x3A
+        size, length = b"", len(deep)
+        while length >= 0x80:
+            size, length = size + bytes([length & 0x7F | 0x80]), length >> 7
+        deep = bytes([tag]) + size + bytes([length]) + deep
+    (Path(sys.argv[1]) / "wrong-deep.onnx").write_bytes(deep)
 
 
 if __name__ == "__main__":
