@@ -1,4 +1,5 @@
 /* Programs: what the caller says about them, what can be asked of them. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -265,19 +266,14 @@ static void dump_ir(const KfProgram *program, Text *out) {
     if (*program->math_done) ir_print(out, program->simplified, false);
 }
 
-/* The ways to cut it on its device. */
-static KfStatus cut(KfProgram *program, const Device **device, Partitions *partitions) {
-    int index;
-    Why why;
-    if (!device_select(program->device, device, &index, &why))
-        return session_say(program->session, KF_ENVIRONMENT, "%s", why.text);
-    return pipeline_partitions(program, program->arena, (*device)->language, partitions);
-}
-
 static KfStatus dump_groups(KfProgram *program, Text *out) {
     Partitions partitions = {0};
     const Device *device;
-    KfStatus status = cut(program, &device, &partitions);
+    int index;
+    Why why;
+    if (!device_select(program->device, &device, &index, &why))
+        return session_say(program->session, KF_ENVIRONMENT, "%s", why.text);
+    KfStatus status = pipeline_partitions(program, program->arena, device->language, &partitions);
     if (status == KF_OK && partitions.list.count == 0)
         text_add(out, "no kernel: no output has elements\n");
     else if (status == KF_OK)
@@ -286,11 +282,25 @@ static KfStatus dump_groups(KfProgram *program, Text *out) {
     return status;
 }
 
+/* The language of the device that is named, be it there or not; of none, of the one that is there. */
+static const char *language_of(const KfProgram *program, Why *why) {
+    const char *text = program->device;
+    char name[32];
+    const Device *device;
+    int index;
+    snprintf(name, sizeof name, "%.*s", text ? (int)strcspn(text, ":") : 0, text ? text : "");
+    device = device_find(name);
+    if (!device && !device_select(text, &device, &index, why)) return NULL;
+    return device->language;
+}
+
 KfStatus kf_program_cut(KfProgram *program, uint32_t *kernels, int64_t *bytes) {
     Partitions partitions = {0};
-    const Device *device;
+    Why why;
     text_clear(&program->session->message);
-    KfStatus status = cut(program, &device, &partitions);
+    const char *language = language_of(program, &why);
+    if (!language) return session_say(program->session, KF_ENVIRONMENT, "%s", why.text);
+    KfStatus status = pipeline_partitions(program, program->arena, language, &partitions);
     bool any = status == KF_OK && partitions.list.count > 0;
     *kernels = any ? partition_count(&partitions.list.data[0]) : 0;
     *bytes = any ? partitions.list.data[0].chain->bytes : 0;

@@ -147,8 +147,10 @@ static KfStatus run_command(Job *job) {
         return job_complain(KF_USAGE, "--name, --arch and --format go with emit");
     if (command != COMMAND_GRAD && job->options->wrt_count)
         return job_complain(KF_USAGE, "--wrt goes with grad: kfuse grad EXPR --wrt x,b");
-    if (command != COMMAND_ONNX && (job->options->dim_count || job->options->rewrite))
-        return job_complain(KF_USAGE, "--dim and --rewrite go with onnx: kfuse onnx MODEL.onnx");
+    if (command != COMMAND_ONNX &&
+        (job->options->dim_count || job->options->rewrite || job->options->products))
+        return job_complain(KF_USAGE,
+                            "--dim, --products and --rewrite go with onnx: kfuse onnx MODEL");
     switch (command) {
     case COMMAND_TUNE: return command_tune(job);
     case COMMAND_RUN: return job_run(job);

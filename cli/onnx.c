@@ -53,6 +53,7 @@ KfStatus job_onnx(Job *job) {
                            .tune = &o->tune,
                            .folder = o->output_count ? o->outputs[0].value : NULL,
                            .rewritten = o->rewrite,
+                           .products = o->products,
                            .json = o->json};
     if (o->output_count > 1 || (o->output_count && o->outputs[0].name))
         return job_complain(KF_USAGE, "onnx takes one -o: a folder");

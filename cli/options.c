@@ -254,6 +254,7 @@ static bool stage(Parse *p, KfStage value) {
         return expression;                       \
     }
 FLAG(verify_bucket, (p->options->verify_bucket = true))
+FLAG(products, (p->options->products = true))
 FLAG(hot, (p->options->tune.hot = true))
 FLAG(exact, (p->options->tune.exact = true))
 FLAG(retune, (p->options->tune.retune = true))
@@ -336,6 +337,7 @@ static const Option table[] = {
     {"--dim", "NAME=SIZE", "onnx: size of a symbolic dimension: batch=8", take_dim},
     {"--rewrite", "FILE", "onnx: the model with kernels in the place of regions, with -o FOLDER",
      take_rewrite},
+    {"--products", NULL, "onnx: matrix products may begin a region", take_products},
     {"--check", "FILE", "ops: test a .kf file on every device present", take_check},
     {"--json", NULL, "the report as one JSON object", take_json},
     {"--quiet", NULL, "no progress", take_quiet},

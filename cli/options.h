@@ -44,6 +44,7 @@ typedef struct Options {
     const char *dims[OPTION_NAMED]; /* onnx: NAME=SIZE */
     size_t dim_count;
     const char *rewrite; /* onnx: the model that calls the kernels */
+    bool products;       /* onnx: matrix products may begin a region */
     const char *file, *device, *out_dtype, *check;
     const char *name, *archs, *format; /* emit */
     KfMath math;

@@ -51,6 +51,12 @@ OnnxAxes onnx_axes(int rank, const OnnxDimsList *tensors, const OnnxMaskList *ma
     return axes;
 }
 
+OnnxAxes onnx_axes_apart(int rank) {
+    OnnxAxes axes = {.rank = rank, .merged = rank};
+    for (int i = 0; i < rank; i++) axes.to[i] = i;
+    return axes;
+}
+
 int onnx_axes_apply(const OnnxAxes *axes, const OnnxDims *dims, int least, int64_t *to) {
     int64_t all[KF_RANK_MAX] = {0};
     int skip = 0;

@@ -23,6 +23,8 @@ typedef ARRAY(uint32_t) OnnxMaskList;
 OnnxDims onnx_dims(const OnnxShape *shape, int rank);
 /* `masks`: the axes of each reduction, bits from the last axis. */
 OnnxAxes onnx_axes(int rank, const OnnxDimsList *tensors, const OnnxMaskList *masks);
+/* Each by itself. */
+OnnxAxes onnx_axes_apart(int rank);
 /* A tensor in merged axes, without leading ones beyond `least` axes. */
 int onnx_axes_apply(const OnnxAxes *axes, const OnnxDims *dims, int least, int64_t *to);
 /* The merged axis of a reduction, counted from the last as -1; 1: all of them; 0: it is several. */

@@ -17,6 +17,7 @@ enum { INLINE_MOST = 72 /* a longer expression gets a name, to be read */ };
 typedef struct Value {
     uint32_t tensor;
     uint32_t dims; /* in Writer.dims */
+    int rank;      /* its own */
     bool computed;
     uint32_t same_as; /* a view: the value whose elements it has; else itself */
     uint32_t uses;    /* in the text */
@@ -31,6 +32,7 @@ typedef struct Writer {
     const uint32_t *nodes;
     uint32_t count;
     int rank;
+    bool product; /* axes are as they are */
     ARRAY(Value) values;
     OnnxDimsList dims;
     OnnxMaskList masks;
@@ -83,6 +85,7 @@ static uint32_t add_dims(Writer *w, const OnnxDims *dims) {
 static uint32_t add_value(Writer *w, uint32_t tensor, const OnnxDims *dims, bool computed) {
     uint32_t index = w->values.count;
     Value value = {.tensor = tensor, .computed = computed, .same_as = index};
+    value.rank = tensor_at(w, tensor)->shape.rank;
     value.dims = add_dims(w, dims);
     array_push(w->arena, &w->values, value);
     return index;
@@ -143,6 +146,7 @@ static bool measure_view(Writer *w, const OnnxNode *node) {
     } else {
         OnnxDims dims = onnx_dims(&tensor_at(w, to)->shape, w->rank);
         if (!outside(w, node->inputs[0], &dims, &from)) return false;
+        w->values.data[from].rank = tensor_at(w, to)->shape.rank;
     }
     OnnxDims dims = w->dims.data[w->values.data[from].dims];
     uint32_t view = add_value(w, to, &dims, true);
@@ -165,6 +169,7 @@ static bool measure_node(Writer *w, uint32_t number) {
     const OnnxPiece *piece = piece_of(w, number);
     uint32_t index;
     double value;
+    w->product |= piece->product;
     if (piece->view) return measure_view(w, node);
     for (uint32_t k = 0; k < piece->operands; k++)
         if (onnx_input(w->graph, node, k) && !is_number(w, node, k, &value) &&
@@ -339,6 +344,7 @@ static void add_port(Writer *w, OnnxPort *list, uint32_t *count, uint32_t tensor
                      const Value *value, int least) {
     OnnxPort *port = &list[(*count)++];
     *port = (OnnxPort){tensor, value->text, onnx_type(tensor_at(w, tensor)->type), 0, {0}};
+    if (w->product) least = value->rank;
     port->rank = onnx_axes_apply(&w->axes, &w->dims.data[value->dims], least, port->dim);
 }
 
@@ -373,7 +379,7 @@ static bool write_program(Writer *w, OnnxProgram *program) {
     for (uint32_t i = 0; i < w->count; i++)
         if (!measure_node(w, w->nodes[i])) return false;
     if (!find_results(w)) return false;
-    w->axes = onnx_axes(w->rank, &w->dims, &w->masks);
+    w->axes = w->product ? onnx_axes_apart(w->rank) : onnx_axes(w->rank, &w->dims, &w->masks);
     for (uint32_t i = 0; i < w->count; i++)
         if (!count_uses(w, w->nodes[i])) return false;
     for (uint32_t i = 0; i < w->values.count; i++)

@@ -338,7 +338,7 @@ static KfStatus build(Build *b) {
 }
 
 KfStatus onnx_graph(OnnxModel *model, const OnnxOptions *options, OnnxGraph *graph) {
-    *graph = (OnnxGraph){.model = model, .arena = model->arena};
+    *graph = (OnnxGraph){.model = model, .arena = model->arena, .products = options->products};
     Build b = {.graph = graph, .model = model, .arena = model->arena, .options = options};
     b.used = arena_array(b.arena, bool, options->dim_count);
     KfStatus status = build(&b);

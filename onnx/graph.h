@@ -40,6 +40,7 @@ typedef struct OnnxGraph {
     Arena *arena;
     ARRAY(OnnxTensor) tensors;
     ARRAY(OnnxNode) nodes;
+    bool products; /* as OnnxOptions has it */
 } OnnxGraph;
 
 /* KF_INPUT with model->why: a tensor that nobody makes or two make, a cycle, a constant that is

@@ -24,6 +24,7 @@ typedef struct OnnxOptions {
     const KfTuneOptions *tune;
     const char *folder;    /* where kernels are written; NULL: the regions are listed only */
     const char *rewritten; /* the model that calls them; NULL: none */
+    bool products;         /* matrix products may begin a region */
     bool json;
 } OnnxOptions;
 

@@ -115,6 +115,22 @@ static bool is_false(const OnnxTensor *tensor) {
            (tensor->constant && onnx_constant_number(tensor->constant, &value) && value == 0);
 }
 
+/* Whether the axes that are not of size 1 keep their order. */
+static bool keeps_order(const OnnxGraph *graph, const OnnxNode *node) {
+    const OnnxShape *shape = &onnx_input(graph, node, 0)->shape;
+    const Onnx__AttributeProto *perm =
+        onnx_attribute(node, "perm", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
+    int last = -1;
+    for (int i = 0; i < shape->rank; i++) {
+        int64_t axis = perm ? perm->ints[i] : shape->rank - 1 - i;
+        if (axis < 0) axis += shape->rank;
+        if (shape->dim[axis] == 1) continue;
+        if (axis < last) return false;
+        last = (int)axis;
+    }
+    return true;
+}
+
 static const char *guard(const OnnxGraph *graph, const OnnxNode *node, KfType type) {
     int64_t opset = graph->model->opset;
     if (is(node, "Mod")) return guard_mod(node, type);
@@ -131,6 +147,10 @@ static const char *guard(const OnnxGraph *graph, const OnnxNode *node, KfType ty
     if (is(node, "LpNormalization") && onnx_attribute_int(node, "p", 2) != 2) return "p is not 2";
     if (is(node, "Reshape") && !onnx_output(graph, node, 0)->shape.known)
         return "its shape is known at run time only";
+    if (is(node, "MatMul") &&
+        (onnx_input(graph, node, 0)->shape.rank < 2 || onnx_input(graph, node, 1)->shape.rank < 2))
+        return "an operand is a vector";
+    if (is(node, "Transpose") && !keeps_order(graph, node)) return "it moves elements";
     if (opset < 7 && onnx_attribute(node, "axis", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT) &&
         onnx_attribute(node, "broadcast", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT))
         return "it broadcasts along an axis, as before operator set 7";
@@ -173,6 +193,22 @@ static const char *cast_text(KfType from, KfType to, const char **why) {
     return whole && !holds(from, to) ? NULL : "{type}($0)";
 }
 
+/* "2 * ($0.T @ $1) + $2" */
+static const char *gemm_text(const OnnxGraph *graph, const OnnxNode *node) {
+    Arena *arena = graph->arena;
+    const char *across_a = onnx_attribute_int(node, "transA", 0) ? ".T" : "";
+    const char *across_b = onnx_attribute_int(node, "transB", 0) ? ".T" : "";
+    float alpha = onnx_attribute_float(node, "alpha", 1),
+          beta = onnx_attribute_float(node, "beta", 1);
+    const char *text = arena_printf(arena, "$0%s @ $1%s", across_a, across_b);
+    if (alpha != 1)
+        text =
+            arena_printf(arena, "(%s) * %s", text, onnx_number_text(arena, (double)alpha, false));
+    if (!onnx_input(graph, node, 2) || beta == 0) return text;
+    if (beta == 1) return arena_printf(arena, "%s + $2", text);
+    return arena_printf(arena, "%s + $2 * %s", text, onnx_number_text(arena, (double)beta, false));
+}
+
 /* $0 + $1 + $2 from "$0 + $1". */
 static const char *variadic_text(Arena *arena, const OnnxOp *op, uint32_t operands) {
     const char *text = "$0", *call = strchr(op->text, '(');
@@ -189,6 +225,7 @@ static const char *text_of(const OnnxGraph *graph, const OnnxNode *node, const O
     const OnnxTensor *result = onnx_output(graph, node, 0);
     KfType from = onnx_type(onnx_input(graph, node, 0)->type), to = onnx_type(result->type);
     if (is(node, "Clip")) return clip_text(graph, node);
+    if (is(node, "Gemm")) return gemm_text(graph, node);
     if (op->form == ONNX_VARIADIC) return variadic_text(graph->arena, op, node->input_count);
     if (is(node, "Gelu") && onnx_attribute_is(node, "approximate", "tanh")) return "gelu_tanh($0)";
     if (strcmp(op->text, "{type}($0)") == 0) return cast_text(from, to, why);
@@ -268,6 +305,7 @@ static bool is_settled(const OnnxGraph *graph, const OnnxNode *node) {
 static const char *unfit(const OnnxGraph *graph, const OnnxNode *node, const OnnxOp *op) {
     if (!node->standard) return "it is of another domain";
     if (!op) return "no kernel of kfuse computes it";
+    if (op->form == ONNX_PRODUCT && !graph->products) return "a product: --products takes it";
     if (!onnx_input(graph, node, 0)) return "its operand is left out";
     const char *why = missing_shape(graph, node);
     if (why) return why;
@@ -296,6 +334,7 @@ OnnxPiece onnx_piece(const OnnxGraph *graph, const OnnxNode *node) {
     piece.text = fill(graph, node, text_of(graph, node, op, &piece.why));
     piece.along = op->along && piece.text ? fill(graph, node, op->along) : piece.text;
     piece.channel = channels(op);
+    piece.product = op->form == ONNX_PRODUCT;
     piece.drops = op->form == ONNX_REDUCE || op->form == ONNX_POOL;
     piece.view = op->form == ONNX_VIEW || (piece.text && strcmp(piece.text, "$0") == 0);
     if (piece.view || op->form == ONNX_REDUCE || is(node, "CastLike"))

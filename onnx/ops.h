@@ -21,6 +21,7 @@ typedef enum OnnxForm {
     ONNX_INSTANCE,
     ONNX_POOL,
     ONNX_REDUCE,
+    ONNX_PRODUCT,
     ONNX_VIEW
 } OnnxForm;
 
@@ -43,8 +44,9 @@ typedef struct OnnxPiece {
     uint32_t reduced;
     uint32_t channel; /* operands, bit by bit, that lie along axis 1 of the first */
     uint32_t operands;
-    bool drops; /* the reduced axes: they are size 1, or gone, in the result */
-    bool view;  /* nothing is computed */
+    bool drops;   /* the reduced axes: they are size 1, or gone, in the result */
+    bool product; /* its axes are none of the others' */
+    bool view;    /* nothing is computed */
 } OnnxPiece;
 
 /* The first line of that name, whatever the types; NULL: none. */

@@ -142,6 +142,7 @@ static KfStatus infer_op(const OnnxInfer *infer, const OnnxOp *op) {
     case ONNX_INSTANCE: return onnx_infer_set(infer, onnx_infer_shape(infer, 0), 0), KF_OK;
     case ONNX_POOL:
     case ONNX_REDUCE: return infer_reduction(infer, op);
+    case ONNX_PRODUCT: return onnx_infer_other(infer);
     case ONNX_VIEW: return onnx_infer_view(infer);
     }
     return KF_OK;

@@ -118,6 +118,7 @@ KfStatus onnx_infer_view(const OnnxInfer *infer) {
     if (is(infer, "Flatten")) return flatten(infer);
     if (is(infer, "Squeeze")) return squeeze(infer);
     if (is(infer, "Unsqueeze")) return unsqueeze(infer);
+    if (is(infer, "Transpose")) return onnx_infer_other(infer);
     onnx_infer_set(infer, onnx_infer_shape(infer, 0), 0);
     return KF_OK;
 }

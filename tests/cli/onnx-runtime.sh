@@ -8,3 +8,4 @@ compare() {
 compare transformer --dim batch=2 --effort quick --trials 2
 for model in mobilenet half old paths; do compare $model --no-tune; done
 compare shapes --dim n=3 --no-tune
+compare products --products --no-tune

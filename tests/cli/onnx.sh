@@ -16,7 +16,7 @@ expect_out 'norm1 = layernorm(x + (o_MatMul + b_o), g1, c1, eps=1e-05)'
 expect_out 't1 = up_MatMul + b_up; gelu_Mul_1 = (t1 * (erf(t1 / 1.4142135) + 1)) * 0.5'
 expect_out 'the same kernel as r2'
 expect_out 'moves  16.1 KiB in 1 kernel, node by node 48.1 KiB in 3: predicted 2.98x by bytes, 2 launches fewer'
-expect_out '8 MatMul                 no kernel of kfuse computes it'
+expect_out '8 MatMul                 a product: --products takes it'
 lists transformer --dim batch=3 --json
 expect_json nodes 34
 expect_out '"bytes":87232,"bytes_apart":320704,"kernels":4,"kernels_apart":15'
@@ -39,6 +39,15 @@ expect_out 'a = exp(x); b = -a; return a, b'
 expect_out 'd = a * c; y = tanh(d); return d, y'
 lists operators
 expect_out 'in 39 regions, 0 left'
+
+lists products
+expect_out '2 in 1 region, 5 left'
+if [ "$device" = cpu ]; then
+    lists products --products
+    expect_out '7 in 3 regions, 0 left'
+    expect_out 'b = relu((x @ w.T) * 0.5 + c * 2)'
+    expect_out 'z = sigmoid((t @ w3) + t)'
+fi
 
 # What is wrong is one line, and nothing on stdout.
 wrong() {
@@ -85,7 +94,7 @@ wrong 2 'one word too many' a.onnx b.onnx
 wrong 2 '--rewrite needs -o FOLDER' "$models/half.onnx" --rewrite new.onnx
 wrong 2 'onnx takes one -o' "$models/half.onnx" -o x=a
 wrong 2 'for the CPU' "$models/half.onnx" --rewrite new.onnx -o kernels --device cuda
-refused 2 '--dim and --rewrite go with onnx' 'x * 2' --shape 4 --dim n=2
+refused 2 '--dim, --products and --rewrite go with onnx' 'x * 2' --shape 4 --dim n=2
 run "$KFUSE" onnx "$models/wrong-missing.onnx" -o kernels
 expect_status 1
 [ ! -e kernels ] || fail 'a folder for nothing'

@@ -9,7 +9,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void list(KfSession *session, const char *path, bool json) {
     const OnnxDim dim = {"batch", 5, 2};
-    OnnxOptions options = {.path = path, .dims = &dim, .dim_count = 1, .device = "cpu", .json = json};
+    OnnxOptions options = {
+        .path = path, .dims = &dim, .dim_count = 1, .device = "cpu", .json = json};
     FILE *out = fopen("/dev/null", "w");
     KfStatus status = onnx_run(session, &options, out);
     if (status != KF_OK && status != KF_INPUT && status != KF_USAGE) abort();

@@ -200,6 +200,16 @@ def shapes():
           [constant("zero", 0, np.int64), constant("zeros", [0], np.int64), constant("rest", [24], np.int64)])
 
 
+def products():
+    """Products with what follows them, transposes and factors among it."""
+    nodes = [node("Gemm", "x w c", "a", transB=1, alpha=0.5, beta=2.0), node("Relu", "a", "b"),
+             node("Gemm", "b v", "d"), node("Tanh", "d", "y"), node("MatMul", "t w3", "e"), node("Add", "e t", "f"),
+             node("Sigmoid", "f", "z")]
+    model("products", nodes, [value("x", F32, [24, 40]), value("t", F32, [3, 5, 16])],
+          [value("y", F32, [24, 8]), value("z", F32, [3, 5, 16])],
+          [weights("w", 32, 40), weights("c", 32), weights("v", 32, 8), weights("w3", 16, 16)])
+
+
 def wrong():
     """Models that must be refused, each for one reason."""
     def bad(name, nodes, constants=(), inputs=None, **more):
@@ -227,5 +237,5 @@ def wrong():
 
 
 if __name__ == "__main__":
-    for make in (transformer, mobilenet, operators, halves, old, paths, shapes, wrong):
+    for make in (transformer, mobilenet, operators, halves, old, paths, shapes, products, wrong):
         make()
