@@ -50,10 +50,14 @@ bool onnx_attribute_is(const OnnxNode *node, const char *name, const char *value
 
 int64_t onnx_count(const OnnxShape *shape) {
     int64_t count = 1;
-    for (int i = 0; i < shape->rank; i++)
-        if (__builtin_mul_overflow(count, shape->dim[i], &count) || count > INT64_MAX / 16)
+    bool none = false;
+    for (int i = 0; i < shape->rank; i++) {
+        none |= shape->dim[i] == 0;
+        if (shape->dim[i] != 0 &&
+            (__builtin_mul_overflow(count, shape->dim[i], &count) || count > INT64_MAX / 16))
             return -1;
-    return count;
+    }
+    return none ? 0 : count;
 }
 
 const char *onnx_shape_text(Arena *arena, const OnnxShape *shape) {

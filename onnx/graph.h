@@ -58,7 +58,8 @@ float onnx_attribute_float(const OnnxNode *node, const char *name, float otherwi
 /* Whether a string attribute has this value. */
 bool onnx_attribute_is(const OnnxNode *node, const char *name, const char *value);
 
-/* Elements; -1 on overflow. */
+/* Elements; -1 where those of the axes that have any are more than memory holds, so that no product of
+ * sizes overflows. */
 int64_t onnx_count(const OnnxShape *shape);
 /* "8x128", "scalar", "?" */
 const char *onnx_shape_text(Arena *arena, const OnnxShape *shape);

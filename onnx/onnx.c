@@ -30,7 +30,8 @@ static KfStatus make_kernels(const OnnxTarget *target, const OnnxOptions *option
         fprintf(stderr, "kfuse: %s: no region, nothing to write\n", options->path);
         return KF_NO_KERNEL;
     }
-    KfStatus status = onnx_emit(regions, target, options, talk, &files);
+    KfStatus status = options->rewritten ? onnx_rewritable(regions->graph, options) : KF_OK;
+    if (status == KF_OK) status = onnx_emit(regions, target, options, talk, &files);
     if (status == KF_OK && options->rewritten)
         status = onnx_rewrite(regions, options, talk, &files);
     return status;

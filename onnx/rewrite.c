@@ -44,22 +44,28 @@ static bool folder_of(const char *path, char *folder) {
     return ok;
 }
 
-/* Data in other files are found by their path from the model. */
-static KfStatus check_folder(const Rewrite *r) {
+static KfStatus refuse(const OnnxOptions *options, KfStatus status, const char *why) {
+    fprintf(stderr, "kfuse: %s: %s\n", options->path, why);
+    return status;
+}
+
+KfStatus onnx_rewritable(const OnnxGraph *graph, const OnnxOptions *options) {
     char from[PATH_MAX], to[PATH_MAX];
     bool elsewhere = false;
-    for (uint32_t t = 0; t < r->graph->tensors.count; t++) {
-        const Onnx__TensorProto *constant = r->graph->tensors.data[t].constant;
+    if (graph->model->proto->ir_version < 3)
+        return refuse(options, KF_INPUT, "before IR version 3 a model has ONNX's operators alone");
+    if (!folder_of(options->rewritten, to) || access(to, W_OK) != 0) {
+        fprintf(stderr, "kfuse: cannot write '%s': %s\n", options->rewritten, strerror(errno));
+        return KF_ENVIRONMENT;
+    }
+    /* Data in other files are found by their path from the model. */
+    for (uint32_t t = 0; t < graph->tensors.count; t++) {
+        const Onnx__TensorProto *constant = graph->tensors.data[t].constant;
         elsewhere |= constant && constant->n_external_data > 0;
     }
-    if (!elsewhere) return KF_OK;
-    if (folder_of(r->options->path, from) && folder_of(r->options->rewritten, to) &&
-        strcmp(from, to) == 0)
-        return KF_OK;
-    fprintf(stderr,
-            "kfuse: %s: some of its data are in other files: write the new model beside it\n",
-            r->options->path);
-    return KF_INPUT;
+    if (!elsewhere || (folder_of(options->path, from) && strcmp(from, to) == 0)) return KF_OK;
+    return refuse(options, KF_INPUT,
+                  "some of its data are in other files: write the new model beside it");
 }
 
 /* --- order: nodes that are left by their number, regions behind them */
@@ -274,10 +280,9 @@ static void import_domain(const Rewrite *r, Onnx__ModelProto *proto) {
 static KfStatus write_model(const Rewrite *r, const Onnx__ModelProto *proto) {
     size_t size = onnx__model_proto__get_packed_size(proto);
     uint8_t *data = size <= INT32_MAX ? malloc(size) : NULL;
-    if (!data) {
-        fprintf(stderr, "kfuse: %s: the new model would be larger than 2 GiB\n", r->options->path);
-        return KF_INPUT;
-    }
+    if (!data)
+        return refuse(r->options, KF_INPUT,
+                      "the new model would be larger than 2 GiB, or than memory");
     onnx__model_proto__pack(proto, data);
     KfStatus status = onnx_write(r->options->rewritten, data, size);
     free(data);
@@ -292,8 +297,7 @@ KfStatus onnx_rewrite(const OnnxRegions *regions, const OnnxOptions *options, FI
     Onnx__ModelProto model = *graph->model->proto;
     Onnx__GraphProto proto = *model.graph;
     const char *library;
-    KfStatus status = check_folder(&r);
-    if (status == KF_OK) status = onnx_build_ops(regions, options, files, &library);
+    KfStatus status = onnx_build_ops(regions, options, files, &library);
     if (status != KF_OK) return status;
     mark_read(&r);
     set_nodes(&r, &proto);

@@ -4,6 +4,8 @@
 
 #include "onnx/emit.h"
 
+/* Whether the model can be rewritten at all; to be asked before anything is tuned. */
+KfStatus onnx_rewritable(const OnnxGraph *graph, const OnnxOptions *options);
 /* options->folder gets ort_ops.c, ort_regions.h and, compiled from these and `files`,
  * libkfuse_ops.so; options->rewritten the model. */
 KfStatus onnx_rewrite(const OnnxRegions *regions, const OnnxOptions *options, FILE *out,

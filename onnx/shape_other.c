@@ -60,7 +60,7 @@ typedef struct Window {
 } Window;
 
 static int64_t windows(int64_t size, const Window *w) {
-    int64_t extent, span, total;
+    int64_t extent, span, total, next;
     if (w->kernel < 1 || w->stride < 1 || w->dilation < 1) return -1;
     if (w->same) return size / w->stride + (size % w->stride != 0);
     if (__builtin_mul_overflow(w->kernel - 1, w->dilation, &extent) ||
@@ -71,7 +71,9 @@ static int64_t windows(int64_t size, const Window *w) {
     span -= 1;
     int64_t count = span / w->stride + 1;
     /* The last window begins inside the operand or what is padded before it. */
-    if (w->up && span % w->stride != 0 && count * w->stride < size + w->before) count++;
+    if (w->up && span % w->stride != 0 && !__builtin_mul_overflow(count, w->stride, &next) &&
+        next < size + w->before)
+        count++;
     return count;
 }
 

@@ -117,5 +117,9 @@ expect_out '0 in 0 regions'
 run "$KFUSE" onnx new.onnx -o none
 expect_status 3
 expect_err 'no region, nothing to write'
+run "$KFUSE" onnx "$models/half.onnx" --rewrite none/new.onnx -o none --quiet
+expect_status 4
+expect_err "cannot write 'none/new.onnx'"
+[ ! -e none ] || fail 'tuned for nothing'
 run env CC=/nonexistent/cc "$KFUSE" onnx "$models/old.onnx" --rewrite old.onnx -o ops2 --no-tune --quiet --device cpu
 [ "$status" = 4 ] && [ ! -e old.onnx ] || fail "exit $status"
