@@ -120,15 +120,48 @@ static KfStatus command_devices(Job *job) {
     return print_owned(status, text);
 }
 
-static KfStatus command_cache(Job *job) {
+static KfStatus cache_step(Job *job, const char *command, const char *argument) {
     char *text = NULL;
-    const Options *o = job->options;
-    bool takes = o->word_count > 0 && strcmp(o->words[0], "show") == 0;
-    if (o->word_count == 0 || o->word_count > (takes ? 2u : 1u))
-        return job_complain(KF_USAGE, "cache ls | show KEY | clear | path");
-    const char *argument = o->word_count > 1 ? o->words[1] : NULL;
-    KfStatus status = job_told(job, kf_cache(job->session, o->words[0], argument, &text));
+    KfStatus status = job_told(job, kf_cache(job->session, command, argument, &text));
     return print_owned(status, text);
+}
+
+typedef struct CacheCommand {
+    const char *name, *with_binaries; /* NULL: there are none in it */
+    size_t least, most;               /* words behind it */
+} CacheCommand;
+
+static const CacheCommand *cache_command(const Options *o) {
+    static const CacheCommand list[] = {
+        {"ls", NULL, 0, 0},
+        {"show", NULL, 1, 1},
+        {"clear", NULL, 0, 0},
+        {"path", NULL, 0, 0},
+        {"export", "export-binaries", 0, 1},
+        {"import", "import-binaries", 1, OPTION_WORDS},
+        {"merge", NULL, 1, OPTION_WORDS}, /* it always has them */
+    };
+    for (size_t i = 0; i < sizeof list / sizeof *list && o->word_count > 0; i++)
+        if (strcmp(list[i].name, o->words[0]) == 0 && o->word_count - 1 >= list[i].least &&
+            o->word_count - 1 <= list[i].most)
+            return &list[i];
+    return NULL;
+}
+
+/* Each file by itself; the first that fails ends it. */
+static KfStatus command_cache(Job *job) {
+    const Options *o = job->options;
+    const CacheCommand *command = cache_command(o);
+    if (!command)
+        return job_complain(KF_USAGE, "cache ls | show KEY | clear | path | export [FILE] | "
+                                      "import FILE... | merge FILE.db...");
+    if (o->binaries && !command->with_binaries)
+        return job_complain(KF_USAGE, "--binaries goes with cache export and cache import");
+    const char *name = o->binaries ? command->with_binaries : command->name;
+    KfStatus status = o->word_count == 1 ? cache_step(job, name, NULL) : KF_OK;
+    for (size_t i = 1; i < o->word_count && status == KF_OK; i++)
+        status = cache_step(job, name, o->words[i]);
+    return status;
 }
 
 static KfStatus run_command(Job *job) {
@@ -141,6 +174,8 @@ static KfStatus run_command(Job *job) {
         (job->options->line_count || job->options->reference_count || job->options->has_tolerance))
         return job_complain(KF_USAGE,
                             "a kernel's header lines and references go with kfuse tune FILE");
+    if (command != COMMAND_CACHE && job->options->binaries)
+        return job_complain(KF_USAGE, "--binaries goes with cache export and cache import");
     if (command != COMMAND_GRAD && job->options->wrt_count)
         return job_complain(KF_USAGE, "--wrt goes with grad: kfuse grad EXPR --wrt x,b");
     switch (command) {

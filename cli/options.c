@@ -238,6 +238,7 @@ FLAG(exact, (p->options->tune.exact = true))
 FLAG(retune, (p->options->tune.retune = true))
 FLAG(no_tune, (p->options->tune.no_tune = true))
 FLAG(round, (p->options->round_each_op = true))
+FLAG(binaries, (p->options->binaries = true))
 FLAG(json, (p->options->json = true))
 FLAG(quiet, (p->options->quiet = true))
 FLAG(time, (p->options->time = true))
@@ -308,6 +309,7 @@ static const Option table[] = {
     {"--c", NULL, "dump: the C kernel", take_c},
     {"--wrt", "NAMES", "grad: the inputs to derive by: x,b (default: all floating ones)", take_wrt},
     {"--check", "FILE", "ops: test a .kf file on every device present", take_check},
+    {"--binaries", NULL, "cache export, import: with the compiled kernels", take_binaries},
     {"--json", NULL, "the report as one JSON object", take_json},
     {"--quiet", NULL, "no progress", take_quiet},
     {"--time", NULL, "where the run's time went, on standard error", take_time},
@@ -338,7 +340,9 @@ void options_help(bool all) {
         "cotangent dout\n"
         "  kfuse warm FILE                         tune what its lines say: EXPR --shape DIMS "
         "[options]\n"
-        "  kfuse devices | cache ls|show|clear|path\n\n",
+        "  kfuse cache ls|show|clear|path          the store; cache export|import|merge FILE: from "
+        "and to others\n"
+        "  kfuse devices                           what there is to tune on\n\n",
         stdout);
     if (all) {
         for (size_t i = 0; i < TABLE; i++)

@@ -42,7 +42,8 @@ typedef struct Options {
     const char *file, *device, *out_dtype, *check;
     KfMath math;
     KfStage stage;
-    bool has_stage, round_each_op, verify_bucket, json, quiet, time, help, help_all, version;
+    bool has_stage, round_each_op, verify_bucket, binaries, json, quiet, time, help, help_all,
+        version;
     KfTuneOptions tune;
 } Options;
 

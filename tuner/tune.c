@@ -12,6 +12,8 @@
 #include <string.h>
 #include <time.h>
 
+/* The same kernel on the same kind of device: clocks and neighbours differ by less. */
+static const double CLAIM_RATIO = 1.5;
 static const double ROOF_MARGIN = 1.01, RUN_LIMIT = 20, COMPILE_SHARE = 0.5;
 /* Of less, the start of a kernel is most of its time, and no stream says how good it is. */
 enum { ROOF_BYTES = 1 << 20 };
@@ -116,7 +118,7 @@ static void first_units(Tuning *t) {
     Phase before = workers_phase(t->workers, PHASE_PLAN);
     t->compiles = true;
     if (t->tuned->from_store)
-        ;
+        tuning_ask_missing(t);
     else if (t->options->only)
         tuning_ask_only(t);
     else if (t->options->search)
@@ -172,12 +174,44 @@ Tuning *tune_begin(Arena *arena, const TuneProblem *problem, const TuneOptions *
     return t;
 }
 
+/* What the store had is not right here. */
+static void search_after_all(Tuning *t) {
+    tuning_unload(t);
+    t->best = t->total = 0;
+    for (uint32_t i = 0; i < t->problem->kernel_count; i++) t->total += t->searches[i].left;
+    first_units(t);
+    loop(t);
+}
+
+static bool is_imported(const Tuned *tuned) {
+    bool imported = false;
+    for (uint32_t i = 0; i < tuned->candidates.count; i++)
+        imported |= tuned->candidates.data[i].imported;
+    return imported;
+}
+
+/* Nothing is right, or all there is came from elsewhere and is not what was said of it. */
+static bool falls_short(const Tuned *tuned) {
+    for (uint32_t i = 0; i < tuned->candidates.count; i++) {
+        const Candidate *c = &tuned->candidates.data[i];
+        if (c->result.outcome == OUTCOME_OK && c->done &&
+            (!c->imported || c->claimed == 0 || c->result.time <= CLAIM_RATIO * c->claimed))
+            return false;
+    }
+    return true;
+}
+
 static void measure_all(Tuning *t) {
     loop(t);
+    if (t->tuned->from_store && falls_short(t->tuned) && t->options->search &&
+        !tuning_interrupted(t))
+        search_after_all(t);
     if (tuning_revive_finalists(t)) loop(t);
     workers_cancel(t->workers, t->owner);
     fill_twins(t);
     tuning_rank(t);
+    if (!t->tuned->stopped && is_imported(t->tuned))
+        t->tuned->stopped = "an imported result was judged and timed here";
 }
 
 static void keep(Tuning *t) {
@@ -206,7 +240,7 @@ bool tune_end(Tuning *t, Tools *next, Why *why) {
     if (ok && t->why.text[0]) ok = why_set(why, "%s", t->why.text); /* no compilers */
     if (ok) measure_all(t);
     if (ok) keep(t);
-    t->tuned->workers = t->tuned->from_store ? 0 : workers_compilers(t->workers);
+    t->tuned->workers = t->units.count == 0 ? 0 : workers_compilers(t->workers);
     t->tuned->interrupted = tuning_interrupted(t);
     tune_drop(t);
     return ok;

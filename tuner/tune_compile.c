@@ -88,6 +88,19 @@ void tuning_ask_default(Tuning *t) {
     companion_units(t);
 }
 
+void tuning_ask_missing(Tuning *t) {
+    for (uint32_t i = 0; i < t->tuned->candidates.count; i++) {
+        Unit alone = {0};
+        if (tuning_candidate(t, i)->binary.bytes) continue;
+        array_push(t->arena, &alone.members, i);
+        add_unit(t, &alone);
+    }
+    for (uint32_t i = 0; i < t->problem->companion_count && t->options->search; i++)
+        for (uint32_t m = 0; m < t->problem->companions[i].source_count; m++)
+            if (!t->companion_binaries[i][m].bytes)
+                array_push(t->arena, &t->units, (Unit){.companion = i, .module = m});
+}
+
 void tuning_ask_only(Tuning *t) {
     Unit unit = {0};
     if (add_candidate(t, t->options->only_kernel, t->options->only))

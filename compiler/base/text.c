@@ -60,6 +60,19 @@ void text_printf(Text *text, const char *format, ...) {
     va_end(args);
 }
 
+void text_json(Text *text, const char *string) {
+    text_add(text, "\"");
+    for (const char *c = string; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            text_printf(text, "\\%c", *c);
+        else if ((unsigned char)*c < 0x20)
+            text_printf(text, "\\u%04x", *c);
+        else
+            text_add_bytes(text, c, 1);
+    }
+    text_add(text, "\"");
+}
+
 void text_clear(Text *text) {
     text->length = 0;
     if (text->data) text->data[0] = 0;
