@@ -298,6 +298,8 @@ KF_API const char *kf_space_point(KfSpace *space, size_t index);
 /* --- around it. *text is freed with kf_free. */
 
 KF_API KfStatus kf_devices(KfSession *session, char **text);
+/* KF_OK if the machine has the device of that name, "cuda:1"; else one line in `why` (`size` bytes). */
+KF_API KfStatus kf_device_find(const char *name, char *why, size_t size);
 /* name NULL: all, a line each. */
 KF_API KfStatus kf_ops(KfSession *session, const char *name, char **text);
 /* Tests every op of a .kf file on every device present. */

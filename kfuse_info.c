@@ -64,6 +64,15 @@ KfStatus kf_devices(KfSession *session, char **text) {
     return session_give(&out, text);
 }
 
+KfStatus kf_device_find(const char *name, char *why, size_t size) {
+    const Device *device;
+    int index;
+    Why reason = {""};
+    if (name && device_select(name, &device, &index, &reason)) return KF_OK;
+    snprintf(why, size, "%s", reason.text);
+    return name ? KF_ENVIRONMENT : KF_USAGE;
+}
+
 KfStatus kf_ops(KfSession *session, const char *name, char **text) {
     Text out = {0};
     text_clear(&session->message);

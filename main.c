@@ -13,9 +13,11 @@ enum { LINE = 1024 };
 
 /* The one piece of global state a signal handler needs; written before the handler is installed. */
 static KfSession *interrupted_session;
+static volatile sig_atomic_t interrupted;
 
 static void on_interrupt(int signal_number) {
     (void)signal_number;
+    interrupted = 1;
     if (interrupted_session) kf_session_interrupt(interrupted_session);
 }
 
@@ -32,6 +34,7 @@ static void catch_interrupts(KfSession *session) {
 
 static void show_progress(void *context, const KfProgress *p) {
     Progress *progress = context;
+    if (interrupted) kf_session_interrupt(interrupted_session); /* it came just before this began */
     if (progress->quiet || p->total == 0) return;
     char best[64] = "none right yet";
     if (p->best > 0) snprintf(best, sizeof best, "best %.4g us", p->best * 1e6);
@@ -164,7 +167,7 @@ static KfStatus command_cache(Job *job) {
     return status;
 }
 
-static KfStatus run_command(Job *job) {
+static KfStatus check_options(const Job *job) {
     Command command = job->options->command;
     bool writes = command == COMMAND_RUN || command == COMMAND_DUMP || command == COMMAND_TEMPLATE;
     if (job->options->output_count > 0 && !writes)
@@ -178,7 +181,13 @@ static KfStatus run_command(Job *job) {
         return job_complain(KF_USAGE, "--binaries goes with cache export and cache import");
     if (command != COMMAND_GRAD && job->options->wrt_count)
         return job_complain(KF_USAGE, "--wrt goes with grad: kfuse grad EXPR --wrt x,b");
-    switch (command) {
+    if (command != COMMAND_TUNE_ALL && (job->options->devices || job->options->shards))
+        return job_complain(KF_USAGE, "--devices and --shard go with kfuse tune-all FILE");
+    return KF_OK;
+}
+
+static KfStatus run_command(Job *job) {
+    switch (job->options->command) {
     case COMMAND_TUNE: return command_tune(job);
     case COMMAND_RUN: return job_run(job);
     case COMMAND_DUMP: return command_dump(job);
@@ -188,11 +197,12 @@ static KfStatus run_command(Job *job) {
     case COMMAND_WARM: return job_warm(job);
     case COMMAND_GRAD: return command_grad(job);
     case COMMAND_TEMPLATE: return job_tune_file(job);
+    case COMMAND_TUNE_ALL: break; /* its processes do */
     }
     return KF_USAGE;
 }
 
-static KfStatus with_session(Job *job) {
+static KfStatus with_session(Job *job, KfStatus (*body)(Job *job)) {
     KfSessionOptions options = {.progress = show_progress, .context = &job->progress};
     job->progress = (Progress){.terminal = isatty(STDERR_FILENO), .quiet = job->options->quiet};
     KfStatus status = kf_session_open(&job->session, &options);
@@ -201,7 +211,7 @@ static KfStatus with_session(Job *job) {
         status = kf_session_add_ops(job->session, job->options->ops[i]);
     job_told(job, status);
     catch_interrupts(job->session);
-    if (status == KF_OK) status = run_command(job);
+    if (status == KF_OK) status = body(job);
     kf_kernel_close(job->kernel);
     kf_program_close(job->program);
     kf_template_close(job->template);
@@ -209,6 +219,14 @@ static KfStatus with_session(Job *job) {
     kf_session_close(job->session);
     free(job->text_owned);
     return status;
+}
+
+/* The processes of tune-all open a session each: a database must not be open across a fork. */
+static KfStatus run(Job *job) {
+    KfStatus status = check_options(job);
+    if (status != KF_OK) return status;
+    return job->options->command == COMMAND_TUNE_ALL ? job_tune_all(job, with_session)
+                                                     : with_session(job, run_command);
 }
 
 /* What was lost may have left the buffer long ago. */
@@ -232,7 +250,7 @@ int main(int argc, char **argv) {
     else if (options->version)
         printf("kfuse %s\n", kf_version());
     else
-        status = with_session(job);
+        status = run(job);
     status = end_output(status);
     free(job);
     free(options);

@@ -135,6 +135,20 @@ static bool take_device(Parse *p, char *v) {
     p->options->device = v;
     return true;
 }
+static bool take_devices(Parse *p, char *v) {
+    p->options->devices = v;
+    return true;
+}
+static bool take_shard(Parse *p, char *v) {
+    unsigned shard, shards;
+    int end = 0;
+    if (sscanf(v, "%9u/%9u%n", &shard, &shards, &end) != 2 || v[end] || *v < '0' || *v > '9' ||
+        shard < 1 || shard > shards)
+        return wrong(p, "--shard takes I/N, from 1/N to N/N, not '%s'%s", v, "");
+    p->options->shard = shard;
+    p->options->shards = shards;
+    return true;
+}
 static bool take_effort(Parse *p, char *v) {
     static const char *const names[] = {"normal", "quick", "full", NULL};
     int value;
@@ -262,6 +276,9 @@ static const Option table[] = {
     {"--param", "NAME=VALUE", "value of a run-time scalar (`param NAME = …` in the program)",
      take_param},
     {"--device", "NAME[:N]", "cuda:0, cpu (default: a GPU if there is one, else cpu)", take_device},
+    {"--devices", "all|NAMES", "tune-all: cuda:0,cuda:1, a process each (default: --device alone)",
+     take_devices},
+    {"--shard", "I/N", "tune-all: lines I, I+N, I+2N … of the list alone", take_shard},
     {"--ops", "FILE", "more functions, one definition a line", take_ops},
     {"-f", "FILE", "the program from a file ('-': standard input)", take_file},
     {"-o", "[NAME=]FILE", "where `run` puts an output (.npy), or `dump` its text", take_output},
@@ -320,8 +337,8 @@ static const Option table[] = {
 
 enum { TABLE = sizeof table / sizeof *table };
 
-static const char *const commands[] = {"",      "run",  "dump", "ops",  "devices",
-                                       "cache", "warm", "tune", "grad", NULL};
+static const char *const commands[] = {"",     "run",  "dump", "ops",      "devices", "cache",
+                                       "warm", "tune", "grad", "tune-all", NULL};
 
 void options_help(bool all) {
     fputs(
@@ -340,6 +357,8 @@ void options_help(bool all) {
         "cotangent dout\n"
         "  kfuse warm FILE                         tune what its lines say: EXPR --shape DIMS "
         "[options]\n"
+        "  kfuse tune-all FILE                     the same on every GPU (--devices all), with a "
+        "summary\n"
         "  kfuse cache ls|show|clear|path          the store; cache export|import|merge FILE: from "
         "and to others\n"
         "  kfuse devices                           what there is to tune on\n\n",

@@ -151,15 +151,15 @@ static bool read_binary(Import *in, Put *put) {
 /* Of several paths json_extract makes a list; the first is there so that a comma can follow it. */
 static const char trial_sql[] =
     "SELECT " FIELD(key) FIELD(shape) FIELD(point) FIELD(date) FIELD(outcome) FIELD(message)
-        TRIAL_FIELDS(WHOLE, NOTHING) "json_extract(?1,'$.date'" TRIAL_FIELDS(NOTHING, PATH) "),"
-    FIELD(samples) "json_extract(?1,'$.binary')";
+        TRIAL_FIELDS(WHOLE, NOTHING) "json_extract(?1,'$.date'" TRIAL_FIELDS(
+            NOTHING, PATH) ")," FIELD(samples) "json_extract(?1,'$.binary')";
 
 static bool read_trial_figures(Import *in, Result *result) {
     enum { MOST = 16 };
     double reals[MOST], samples[RESULT_SAMPLES];
     uint32_t count, next = 1;
     int64_t whole;
-#define READ_WHOLE(name, field)                        \
+#define READ_WHOLE(name, field)                       \
     if (!read_whole(in, #name, &whole)) return false; \
     result->field = (__typeof__(result->field))whole;
 #define READ_REAL(name, field) result->field = next < count ? reals[next++] : (double)NAN;
@@ -217,10 +217,10 @@ static bool read_figure(Import *in, Put *put) {
     double values[2];
     uint32_t count;
     put->kind = PUT_FIGURE;
-    bool ok = open_fields(in, "SELECT " FIELD(name) FIELD(date)
-                              "json_extract(?1,'$.date','$.value')") &&
-              read_text(in, "name", &put->name) && read_whole(in, "date", &put->date) &&
-              read_reals(in, "value", values, 2, &count);
+    bool ok =
+        open_fields(in, "SELECT " FIELD(name) FIELD(date) "json_extract(?1,'$.date','$.value')") &&
+        read_text(in, "name", &put->name) && read_whole(in, "date", &put->date) &&
+        read_reals(in, "value", values, 2, &count);
     if (ok) put->value = values[1];
     return ok;
 }
@@ -235,7 +235,8 @@ static bool read_head(Import *in) {
               read_whole(in, "kfuse_export", &version) && read_whole(in, "schema", &schema);
     row_close(&in->row);
     if (ok && (version != LINES_VERSION || schema != STORE_SCHEMA))
-        return wrong(in, "an export of version %" PRId64 ", schema %" PRId64
+        return wrong(in,
+                     "an export of version %" PRId64 ", schema %" PRId64
                      "; this kfuse reads version %d, schema %d",
                      version, schema, LINES_VERSION, STORE_SCHEMA);
     return ok;
@@ -244,8 +245,8 @@ static bool read_head(Import *in) {
 /* The last line. */
 static bool read_end(Import *in) {
     int64_t results;
-    bool ok = open_fields(in, "SELECT json_extract(?1,'$.results')") &&
-              read_whole(in, "kind", &results);
+    bool ok =
+        open_fields(in, "SELECT json_extract(?1,'$.results')") && read_whole(in, "kind", &results);
     if (ok && results != in->results)
         ok = wrong(in, "%" PRId64 " results were written, and here are %u", results, in->results);
     in->ended = ok;
@@ -255,8 +256,7 @@ static bool read_end(Import *in) {
 static bool read_kind(Import *in, char *kind, size_t size) {
     const char *text = "";
     if (!open_fields(in, "SELECT json_extract(?1,'$.kind')")) return false;
-    if (sqlite3_column_type(in->row.statement, 0) != SQLITE_NULL &&
-        !read_text(in, "kind", &text))
+    if (sqlite3_column_type(in->row.statement, 0) != SQLITE_NULL && !read_text(in, "kind", &text))
         return false;
     snprintf(kind, size, "%s", text);
     row_close(&in->row);
@@ -294,11 +294,8 @@ static bool read_all(Import *in) {
 
 ExchangeStatus store_import(Store *store, FILE *file, const char *name, bool binaries,
                             Exchange *exchange) {
-    Import in = {.store = store,
-                 .file = file,
-                 .name = name,
-                 .binaries = binaries,
-                 .exchange = exchange};
+    Import in = {
+        .store = store, .file = file, .name = name, .binaries = binaries, .exchange = exchange};
     if (!exchange_begin(store, exchange)) return EXCHANGE_STUCK;
     bool ok = read_head(&in) && read_all(&in);
     ExchangeStatus status = ok || in.rc != SQLITE_OK ? EXCHANGE_OK : EXCHANGE_BAD;

@@ -13,7 +13,8 @@
 static double answer_time(const char *text) {
     Arena *arena = arena_open();
     Report report;
-    double time = text && report_load(arena, text, &report) && report.time > 0 ? report.time : 1e300;
+    double time =
+        text && report_load(arena, text, &report) && report.time > 0 ? report.time : 1e300;
     arena_close(arena);
     return time;
 }
