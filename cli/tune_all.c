@@ -52,8 +52,7 @@ static KfStatus name_devices(Fleet *fleet) {
         length = strcspn(names, ",");
         if (!add_device(fleet, names, length))
             return job_complain(KF_USAGE, "--devices takes all, or cuda:0,cuda:1,… of at most 64");
-        KfStatus status =
-            kf_device_find(fleet->devices[fleet->device_count - 1], why, sizeof why);
+        KfStatus status = kf_device_find(fleet->devices[fleet->device_count - 1], why, sizeof why);
         if (status != KF_OK) return job_complain(status, why);
     }
     return fleet->device_count ? KF_OK : job_complain(KF_USAGE, "--devices names none");

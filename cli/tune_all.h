@@ -31,7 +31,7 @@ enum { FLEET_DEVICES = 64, DEVICE_NAME = 32 };
 
 typedef struct Fleet {
     const Options *options;
-    List list; /* this shard's lines */
+    List list;        /* this shard's lines */
     size_t all_lines; /* of all shards */
     char devices[FLEET_DEVICES][DEVICE_NAME];
     pid_t children[FLEET_DEVICES]; /* 0: none */

@@ -45,8 +45,7 @@ static void text_line(const List *list, size_t index, const LineResult *result) 
 
 static void text_end(const Fleet *fleet, const Count *count) {
     const Options *o = fleet->options;
-    if (o->shards)
-        printf("shard %u/%u of %zu lines: ", o->shard, o->shards, fleet->all_lines);
+    if (o->shards) printf("shard %u/%u of %zu lines: ", o->shard, o->shards, fleet->all_lines);
     printf("%zu line%s: %zu tuned, %zu were in the store, %zu failed", fleet->list.count,
            fleet->list.count == 1 ? "" : "s", count->tuned, count->stored, count->failed);
     if (count->left) printf(", %zu left", count->left);
@@ -95,8 +94,8 @@ static void json_line(const Fleet *fleet, size_t index, const LineResult *result
 
 static void json_end(const Fleet *fleet, const Count *count) {
     const Options *o = fleet->options;
-    printf("{\"lines\":%zu,\"tuned\":%zu,\"stored\":%zu,\"failed\":%zu,\"left\":%zu", fleet->list.count,
-           count->tuned, count->stored, count->failed, count->left);
+    printf("{\"lines\":%zu,\"tuned\":%zu,\"stored\":%zu,\"failed\":%zu,\"left\":%zu",
+           fleet->list.count, count->tuned, count->stored, count->failed, count->left);
     if (o->shards) printf(",\"shard\":%u,\"shards\":%u", o->shard, o->shards);
     printf("}\n");
 }

@@ -75,7 +75,7 @@ static void list_row(Row *row, Store *here, Text *out) {
             if (*words[i]) text_add(out, "  ");
             add_plain(out, words[i]);
         }
-        text_add(out, here ? "  imported, not judged here yet\n" : "\n");
+        text_add(out, here ? "  imported\n" : "\n");
     }
     arena_close(arena);
 }

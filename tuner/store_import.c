@@ -71,6 +71,11 @@ static bool check_sum(Import *in) {
 
 /* --- what is in a line: columns of a query, each of its type */
 
+static void close_fields(Import *in) {
+    row_close(&in->row);
+    in->row = (Row){0};
+}
+
 static bool open_fields(Import *in, const char *sql) {
     in->row = row_open(in->store->imported, sql, in->line.data, NULL, NULL);
     return row_next(&in->row) || wrong(in, "this is no JSON");
@@ -192,7 +197,7 @@ static bool read_report(Import *in, Put *put) {
     Text text = {0};
     const char *name, *value;
     bool ok = true;
-    row_close(&in->row);
+    close_fields(in);
     in->row = row_open(in->store->imported, "SELECT key, value FROM json_each(?1, '$.report')",
                        in->line.data, NULL, NULL);
     while (ok && row_next(&in->row)) {
@@ -201,6 +206,7 @@ static bool read_report(Import *in, Put *put) {
             ok = wrong(in, "'report' has a name or value of several lines");
         if (ok) text_printf(&text, "%s %s\n", name, value);
     }
+    if (ok && text.length == 0) ok = wrong(in, "'report' is missing or no object of texts");
     put->answer = arena_copy(in->arena, text_string(&text), text.length);
     text_free(&text);
     return ok;
@@ -229,11 +235,11 @@ static bool read_figure(Import *in, Put *put) {
 
 static bool read_head(Import *in) {
     int64_t version, schema;
-    if (!next_line(in) || !check_sum(in))
-        return *in->exchange->why || wrong(in, "the file is empty");
+    if (!next_line(in)) return *in->exchange->why ? false : wrong(in, "the file is empty");
+    if (!check_sum(in)) return false;
     bool ok = open_fields(in, "SELECT " FIELD(kfuse_export) "json_extract(?1,'$.schema')") &&
               read_whole(in, "kfuse_export", &version) && read_whole(in, "schema", &schema);
-    row_close(&in->row);
+    close_fields(in);
     if (ok && (version != LINES_VERSION || schema != STORE_SCHEMA))
         return wrong(in,
                      "an export of version %" PRId64 ", schema %" PRId64
@@ -245,8 +251,8 @@ static bool read_head(Import *in) {
 /* The last line. */
 static bool read_end(Import *in) {
     int64_t results;
-    bool ok =
-        open_fields(in, "SELECT json_extract(?1,'$.results')") && read_whole(in, "kind", &results);
+    bool ok = open_fields(in, "SELECT json_extract(?1,'$.results')") &&
+              read_whole(in, "results", &results);
     if (ok && results != in->results)
         ok = wrong(in, "%" PRId64 " results were written, and here are %u", results, in->results);
     in->ended = ok;
@@ -259,14 +265,13 @@ static bool read_kind(Import *in, char *kind, size_t size) {
     if (sqlite3_column_type(in->row.statement, 0) != SQLITE_NULL && !read_text(in, "kind", &text))
         return false;
     snprintf(kind, size, "%s", text);
-    row_close(&in->row);
+    close_fields(in);
     return true;
 }
 
 static bool read_result(Import *in) {
     Put put = {0};
     char kind[16];
-    in->row = (Row){0};
     if (in->ended) return wrong(in, "behind the last line");
     if (!check_sum(in) || !read_kind(in, kind, sizeof kind)) return false;
     if (!*kind) return read_end(in);
@@ -284,7 +289,7 @@ static bool read_all(Import *in) {
     while (ok && next_line(in)) {
         in->arena = arena_open();
         ok = read_result(in);
-        row_close(&in->row);
+        close_fields(in);
         arena_close(in->arena);
     }
     if (*in->exchange->why || in->rc != SQLITE_OK) return false;

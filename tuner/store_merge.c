@@ -2,8 +2,10 @@
  * file in one transaction. */
 #include "tuner/store_lines.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "tuner/report.h"
 
@@ -98,7 +100,18 @@ static Store *open_foreign(const char *path) {
     return from;
 }
 
+/* SQLite does not say why it cannot open one. */
+static bool is_file(const char *path, Exchange *exchange) {
+    struct stat status;
+    const char *why = stat(path, &status) != 0   ? strerror(errno)
+                      : !S_ISREG(status.st_mode) ? "is no file"
+                                                 : NULL;
+    if (why) snprintf(exchange->why, sizeof exchange->why, "%s: %s", path, why);
+    return !why;
+}
+
 ExchangeStatus store_merge(Store *store, const char *path, Exchange *exchange) {
+    if (!is_file(path, exchange)) return EXCHANGE_BAD;
     Store *from = open_foreign(path);
     Merge merge = {store, exchange, SQLITE_OK};
     ExchangeStatus status = EXCHANGE_BAD;
