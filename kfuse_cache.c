@@ -54,8 +54,7 @@ static KfStatus export_text(KfSession *session, bool binaries, Text *out) {
 static void tell_exchange(Text *out, const char *path, const Exchange *exchange) {
     text_printf(out, "%s: %u results imported", path, exchange->results);
     if (exchange->known) text_printf(out, ", %u were here", exchange->known);
-    if (exchange->slower)
-        text_printf(out, ", %u are not faster than what is here", exchange->slower);
+    if (exchange->slower) text_printf(out, ", %u are slower than what is here", exchange->slower);
     if (exchange->damaged) text_printf(out, ", %u are damaged and left out", exchange->damaged);
     text_add(out, "\n");
 }

@@ -16,7 +16,7 @@ typedef enum ExchangeStatus {
 typedef struct Exchange {
     uint32_t results; /* passed on */
     uint32_t known;   /* already here, of the same date or later */
-    uint32_t slower;  /* answers that are no faster than the one here, by what they say */
+    uint32_t slower;  /* answers that are slower than the one here, by what they say */
     uint32_t damaged; /* rows of the database whose sum is wrong, left out */
     char why[512];    /* one line, where the status is not EXCHANGE_OK */
 } Exchange;

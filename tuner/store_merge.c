@@ -21,26 +21,27 @@ static double answer_time(const char *text) {
     return time;
 }
 
-static bool is_slower(Store *store, const Put *put) {
+/* Of answers the faster one counts, by what they say. */
+static bool is_answered(Store *store, const Put *put, Exchange *exchange) {
     Arena *arena = arena_open();
     const StoreKey key = {put->key, put->shape};
-    const char *here;
+    const char *text;
     int64_t date;
-    bool slower = put->kind == PUT_ANSWER && store_answer(store, &key, arena, &here, &date) &&
-                  answer_time(here) <= answer_time(put->answer);
+    bool answered = store_answer(store, &key, arena, &text, &date);
+    double here = answered ? answer_time(text) : 0, there = answer_time(put->answer);
     arena_close(arena);
-    return slower;
+    answered = answered && here <= there;
+    if (answered) ++*(here == there ? &exchange->known : &exchange->slower);
+    return answered;
 }
 
 int exchange_take(Store *store, const Put *put, Exchange *exchange) {
     Store *imported = store->imported;
-    if (imported_known(store, put) || imported_known(imported, put))
-        exchange->known++;
-    else if (is_slower(store, put))
-        exchange->slower++;
-    else
-        return exchange->results++, row_write(imported, put);
-    return SQLITE_OK;
+    if (put->kind == PUT_ANSWER && is_answered(store, put, exchange)) return SQLITE_OK;
+    if ((put->kind != PUT_ANSWER && imported_known(store, put)) || imported_known(imported, put))
+        return exchange->known++, SQLITE_OK;
+    exchange->results++;
+    return row_write(imported, put);
 }
 
 /* --- one transaction */

@@ -81,7 +81,7 @@ best=$(json winner) fast=$(json time_us)
 awk "BEGIN { exit !($fast < $slow) }" || fail "a full search finds nothing better: $fast, $slow"
 run "$KFUSE" cache export long.jsonl
 run "$KFUSE" cache import short.jsonl
-expect_out '1 are not faster than what is here'
+expect_out '1 are slower than what is here'
 run "$KFUSE" "${problem2[@]}" --json
 expect_json cached true
 here short
