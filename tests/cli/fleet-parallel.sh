@@ -11,7 +11,7 @@ expect_out '6 lines: 0 tuned, 6 were in the store, 0 failed'
 
 # Without it, one line says what to install.
 mkdir bin
-for program in bash env dirname mktemp cp cat sed rm; do ln -s "$(command -v $program)" bin/; done
+for program in bash env dirname mktemp head cat sed rm; do ln -s "$(command -v $program)" bin/; done
 PATH=$TMP/bin run "$SOURCE/examples/fleet/parallel.sh" cpu small
 expect_status 4
 [ "$err" = 'parallel is missing: apt-get install parallel' ] || fail 'not one clear line'

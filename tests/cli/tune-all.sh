@@ -64,8 +64,11 @@ expect_out '40 lines: 40 tuned, 0 were'
 KFUSE_CACHE=$store
 
 # --devices all is this machine's GPUs, or its CPU.
-[ "$device" != cpu ] || { run "$KFUSE" tune-all list.txt --devices all --trials 1 --quiet --budget 1
-    expect_out '6 lines: 4 tuned'; }
+if [ "$device" = cpu ]; then
+    head -n 3 list.txt >first.txt
+    run "$KFUSE" tune-all first.txt --devices all --trials 1 --quiet --budget 1
+    expect_out '1 line: 1 tuned'
+fi
 
 # start LINES WORDS…: in the background, until so many lines are done.
 start() {
@@ -112,15 +115,15 @@ expect_status 0
 
 # A process that dies takes one line with it.
 fresh
-head -4 long.txt >four.txt
-start 1 four.txt --device cpu --budget 1
+head -n 3 long.txt >three.txt
+start 1 three.txt --device cpu --budget 1
 sleep 0.3
 kill -9 "$(cat /proc/$pid/task/$pid/children)"
 finish
 expect_no_process
 expect_status 4
 expect_out 'exit 4: its process was ended by signal 9'
-expect_out '4 lines: 3 tuned, 0 were in the store, 1 failed'
+expect_out '3 lines: 2 tuned, 0 were in the store, 1 failed'
 
 : >nothing.txt
 run "$KFUSE" tune-all nothing.txt --device null
