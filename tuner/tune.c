@@ -114,8 +114,10 @@ static void open_searches(Tuning *t) {
     if (t->options->only || !t->options->search) t->total = 1;
 }
 
+/* What a run begins with; and what follows on it where that did not do. */
 static void first_units(Tuning *t) {
     Phase before = workers_phase(t->workers, PHASE_PLAN);
+    uint32_t first = t->units.count;
     t->compiles = true;
     if (t->tuned->from_store)
         tuning_ask_missing(t);
@@ -125,7 +127,7 @@ static void first_units(Tuning *t) {
         tuning_ask(t);
     else
         tuning_ask_default(t);
-    tuning_submit(t);
+    tuning_submit(t, first);
     workers_phase(t->workers, before);
 }
 
@@ -174,15 +176,6 @@ Tuning *tune_begin(Arena *arena, const TuneProblem *problem, const TuneOptions *
     return t;
 }
 
-/* What the store had is not right here. */
-static void search_after_all(Tuning *t) {
-    tuning_unload(t);
-    t->best = t->total = 0;
-    for (uint32_t i = 0; i < t->problem->kernel_count; i++) t->total += t->searches[i].left;
-    first_units(t);
-    loop(t);
-}
-
 static bool is_imported(const Tuned *tuned) {
     bool imported = false;
     for (uint32_t i = 0; i < tuned->candidates.count; i++)
@@ -190,8 +183,12 @@ static bool is_imported(const Tuned *tuned) {
     return imported;
 }
 
-/* Nothing is right, or all there is came from elsewhere and is not what was said of it. */
-static bool falls_short(const Tuned *tuned) {
+/* Of what the store had nothing is right; or all of it came from elsewhere, and is not what was said of
+ * it. */
+static bool falls_short(const Tuning *t) {
+    const Tuned *tuned = t->tuned;
+    if (!tuned->from_store || tuning_interrupted(t)) return false;
+    if (!t->options->search) return t->best == 0;
     for (uint32_t i = 0; i < tuned->candidates.count; i++) {
         const Candidate *c = &tuned->candidates.data[i];
         if (c->result.outcome == OUTCOME_OK && c->done &&
@@ -203,9 +200,11 @@ static bool falls_short(const Tuned *tuned) {
 
 static void measure_all(Tuning *t) {
     loop(t);
-    if (t->tuned->from_store && falls_short(t->tuned) && t->options->search &&
-        !tuning_interrupted(t))
-        search_after_all(t);
+    if (falls_short(t)) {
+        tuning_unload(t);
+        first_units(t);
+        loop(t);
+    }
     if (tuning_revive_finalists(t)) loop(t);
     workers_cancel(t->workers, t->owner);
     fill_twins(t);

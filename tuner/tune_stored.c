@@ -26,11 +26,9 @@ static bool stored_binary(const Tuning *t, const char *label, Binary *binary) {
 
 static void companion_from_store(Tuning *t, uint32_t index) {
     const Companion *companion = &t->problem->companions[index];
-    t->companion_missing[index] = companion->source_count;
     for (uint32_t m = 0; m < companion->source_count; m++)
-        if (stored_binary(t, arena_printf(t->arena, "%s.%u", companion->label, m),
-                          &t->companion_binaries[index][m]))
-            t->companion_missing[index]--;
+        stored_binary(t, arena_printf(t->arena, "%s.%u", companion->label, m),
+                      &t->companion_binaries[index][m]);
 }
 
 static bool is_legal(const Tuning *t, const Candidate *c) {
@@ -138,11 +136,11 @@ void tuning_load(Tuning *t) {
 }
 
 void tuning_unload(Tuning *t) {
-    const TuneProblem *p = t->problem;
     t->tuned->from_store = false;
-    t->tuned->candidates.count = 0;
-    t->ready.count = t->ready_next = t->finished = 0;
-    t->trials = store_trials(p->store, &p->key, t->arena, &t->trial_count);
+    t->tried = t->tuned->candidates.count;
+    t->total = t->tried;
+    for (uint32_t i = 0; i < t->problem->kernel_count; i++)
+        t->total += t->options->search ? t->searches[i].left : i == 0;
 }
 
 static void keep_binary(Tuning *t, const Candidate *c) {

@@ -2,6 +2,7 @@
  * with a file is told with its line, and nothing of it is kept. */
 #include "tests/unit/store_fixture.h"
 
+#include "kfuse.h"
 #include "tuner/store_lines.h"
 
 static char *export_of(Store *store, bool binaries, Exchange *exchange) {
@@ -372,6 +373,71 @@ static void a_line_without_end_is_not_read_to_its_end(void **state) {
     store_close(store);
 }
 
+/* --- claims */
+
+/* Every time of a trial becomes a nanosecond, and the sums are right. */
+static void claim_more(Text *out, const char *text) {
+    for (const char *end; (end = strchr(text, '\n')); text = end + 1) {
+        Text line = {0}, rest = {0};
+        text_add_bytes(&line, text, (size_t)(end - text) - LINES_TAIL);
+        char *time = strstr(line.data, "\"time\":");
+        if (time && strstr(line.data, "\"kind\":\"trial\"")) {
+            time += strlen("\"time\":");
+            text_add(&rest, strpbrk(time, ",}"));
+            line.length = (size_t)(time - line.data);
+            text_printf(&line, "1e-9%s", rest.data);
+        }
+        add_signed(out, line.data);
+        text_free(&rest);
+        text_free(&line);
+    }
+}
+
+static KfResult tune_in(const char *folder) {
+    KfSession *session;
+    KfProgram *program;
+    KfKernel *kernel;
+    KfProblem problem = {.has_plain_shape = true,
+                         .plain = {.type = KF_F32, .rank = 1, .dim = {1000}},
+                         .device = "null"};
+    assert_int_equal(kf_session_open(&session, &(KfSessionOptions){.cache = folder}), KF_OK);
+    assert_int_equal(kf_program_open(session, "tanh(x)", SIZE_MAX, &problem, &program), KF_OK);
+    if (kf_tune(program, NULL, &kernel) != KF_OK) fail_msg("%s", kf_session_message(session));
+    KfResult result = kf_kernel_result(kernel);
+    kf_kernel_close(kernel);
+    kf_program_close(program);
+    kf_session_close(session);
+    return result;
+}
+
+/* A point that is as fast as it is said to be is the answer; one that is not is where a search begins, and it
+ * is not tried a second time. */
+static void a_claim_that_is_not_met_is_searched(void **state) {
+    Fixture *fixture = *state;
+    Exchange exchange;
+    KfResult first = tune_in(below(fixture, "a"));
+    assert_true(first.candidates > 1);
+    Store *from = open_clean(below(fixture, "a"));
+    char *text = export_of(from, false, &exchange);
+    Text more = {0};
+    claim_more(&more, text);
+    const char *const texts[] = {text, more.data};
+    const uint32_t candidates[] = {1, first.candidates};
+    for (int i = 0; i < 2; i++) {
+        const char *folder = below(fixture, arena_printf(fixture->arena, "b%d", i));
+        Store *to = open_clean(folder);
+        import_all(to, texts[i], false, &exchange);
+        store_close(to);
+        KfResult result = tune_in(folder);
+        assert_int_equal(result.candidates, candidates[i]);
+        assert_false(result.cached);
+        assert_true(tune_in(folder).cached);
+    }
+    store_close(from);
+    text_free(&more);
+    free(text);
+}
+
 /* --- databases that are wrong */
 
 static void refuse_merge(Store *store, const char *path, const char *why) {
@@ -424,6 +490,7 @@ int main(void) {
         STORE_TEST(a_wrong_line_is_named_and_nothing_is_kept),
         STORE_TEST(any_damage_is_told),
         STORE_TEST(a_line_without_end_is_not_read_to_its_end),
+        STORE_TEST(a_claim_that_is_not_met_is_searched),
         STORE_TEST(what_is_no_store_is_not_merged_and_not_touched),
         STORE_TEST(damaged_rows_are_left_out_and_counted),
     };
