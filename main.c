@@ -11,7 +11,7 @@
 
 enum { LINE = 1024 };
 
-/* The one piece of global state a signal handler needs; written before the handler is installed. */
+/* The global state that a signal handler needs; the session is written before it is installed. */
 static KfSession *interrupted_session;
 static volatile sig_atomic_t interrupted;
 

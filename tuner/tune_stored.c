@@ -2,6 +2,7 @@
  * run found, kept. */
 #include <string.h>
 
+#include "tuner/report.h"
 #include "tuner/tuning.h"
 
 enum { STORED_BINARIES = 8 };
@@ -67,15 +68,39 @@ static bool may_win(const Tuning *t, const StoredTrial *here, const StoredTrial 
                       imported->result.time < here->result.time));
 }
 
+/* The label of the winner elsewhere, at this very shape: races were won by it that single trials do not show.
+ * "" where there is none, or it is of several kernels. */
+static const char *imported_winner(const Tuning *t) {
+    Store *imported = store_imported(t->problem->store);
+    const char *text;
+    int64_t date;
+    Report report;
+    if (!imported || !store_answer(imported, &t->problem->key, t->arena, &text, &date) ||
+        !report_load(t->arena, text, &report))
+        return "";
+    char *label = arena_copy(t->arena, report.winner, strlen(report.winner));
+    for (char *c = label; *c; c++)
+        if (*c == ' ') *c = ',';
+    return label;
+}
+
+static bool take_imported(Tuning *t, const StoredTrial *here, const char *only) {
+    for (uint32_t i = 0; i < t->trial_count; i++) {
+        const StoredTrial *trial = &t->trials[i];
+        if (trial->imported && (!only || strcmp(trial->point, only) == 0) &&
+            may_win(t, here, trial) && take_stored(t, trial))
+            return true;
+    }
+    return false;
+}
+
 /* This bucket was tuned, here or elsewhere: its best point that is legal here becomes the only
  * candidate, unless one from elsewhere could be better. */
 static bool candidates_from_store(Tuning *t) {
-    const StoredTrial *here = NULL, *imported = NULL;
-    for (uint32_t i = 0; i < t->trial_count && !imported; i++) {
-        const StoredTrial *trial = &t->trials[i];
-        if (!trial->imported && !here && take_stored(t, trial)) here = trial;
-        if (trial->imported && may_win(t, here, trial) && take_stored(t, trial)) imported = trial;
-    }
+    const StoredTrial *here = NULL;
+    for (uint32_t i = 0; i < t->trial_count && !here; i++)
+        if (!t->trials[i].imported && take_stored(t, &t->trials[i])) here = &t->trials[i];
+    bool imported = take_imported(t, here, imported_winner(t)) || take_imported(t, here, NULL);
     return here || imported;
 }
 
