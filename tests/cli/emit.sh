@@ -146,6 +146,10 @@ cuda 'relu(x)' --shape 1000 --point VEC=4,BLOCK=256 --name point -o point
 expect_out 'VEC=4,BLOCK=256'
 expect_out 'given'
 
+# What has no clusters gets a point without.
+cuda 'layernorm(x, g, b)' --shape 64x65536 --shape g=65536 --shape b=65536 --dtype bf16 --arch sm_80,sm_90 --name long -o long
+[ "$(printf '%s\n' "$out" | grep sm_80 | grep -c 'CLUSTER=1,')" = 1 ] || fail "clusters on sm_80: $out"
+
 refused 2 'needs one folder' emit 'relu(x)' --shape 8 --no-tune
 refused 2 'letters, digits and _' emit 'relu(x)' --shape 8 --no-tune --name 'a b' -o none
 refused 2 'letters, digits and _' emit 'relu(x)' --shape 8 --no-tune --name '../x' -o none
