@@ -55,29 +55,36 @@ static int count(Why *why) {
     return hostcc_find(&compiler, why) ? 1 : 0;
 }
 
+/* What its kernels may use is part of what the device is. */
+static void name_device(DeviceIdentity *identity, const char *isa) {
+    char model[96];
+    host_model(model, sizeof model);
+    snprintf(identity->arch, sizeof identity->arch, "%s", isa ? isa : host_arch());
+    snprintf(identity->title, sizeof identity->title, "%.64s (cpu, %s%s, %d CPU%s)", model,
+             isa ? "held to " : "", identity->arch, identity->sms, identity->sms == 1 ? "" : "s");
+    snprintf(identity->key, sizeof identity->key, "cpu %s %s%s cpus=%d glibc=%s", model,
+             isa ? "held to " : "", identity->arch, identity->sms, gnu_get_libc_version());
+}
+
 static bool identify(int index, bool start, DeviceIdentity *identity, Why *why) {
     HostCompiler compiler;
-    char model[96];
+    const char *isa;
     (void)start;
     *identity = (DeviceIdentity){0};
     if (index != 0) return why_set(why, "there is one cpu device, cpu:0");
     if (!hostcc_find(&compiler, why) || !hostcc_version(&compiler, why)) return false;
+    if (!host_isa(&isa, why)) return false;
     Text options = {0};
     hostcc_options(&compiler, &options);
-    host_model(model, sizeof model);
     identity->sms = parallel_cpus();
     identity->threads_per_block = PARTS_MAX;
     identity->memory = host_memory();
     identity->cache = host_cache();
-    snprintf(identity->arch, sizeof identity->arch, "%s", host_arch());
-    snprintf(identity->title, sizeof identity->title, "%.64s (cpu, %s, %d CPU%s)", model,
-             identity->arch, identity->sms, identity->sms == 1 ? "" : "s");
+    name_device(identity, isa);
     snprintf(identity->software, sizeof identity->software, "%s, glibc %s", compiler.version,
              gnu_get_libc_version());
     snprintf(identity->compiler, sizeof identity->compiler, "%s, options %016llx", compiler.version,
              (unsigned long long)XXH3_64bits(options.data, options.length));
-    snprintf(identity->key, sizeof identity->key, "cpu %s %s cpus=%d glibc=%s", model,
-             identity->arch, identity->sms, gnu_get_libc_version());
     text_free(&options);
     return true;
 }
