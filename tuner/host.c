@@ -60,8 +60,8 @@ bool host_isa(const char **isa, Why *why) {
     if (isa_level(most) == ISA_LEVELS)
         return why_set(why, "KFUSE_CPU_ISA is for x86-64; this machine is %s", most);
     if (isa_level(wanted) == ISA_LEVELS)
-        return why_set(why, "KFUSE_CPU_ISA='%.100s' is none of x86-64 x86-64-v2 x86-64-v3 x86-64-v4",
-                       wanted);
+        return why_set(
+            why, "KFUSE_CPU_ISA='%.100s' is none of x86-64 x86-64-v2 x86-64-v3 x86-64-v4", wanted);
     if (isa_level(wanted) > isa_level(most))
         return why_set(why, "KFUSE_CPU_ISA=%s, and this machine has %s at most", wanted, most);
     *isa = isa_levels[isa_level(wanted)];
