@@ -52,10 +52,28 @@ static bool resources(const void *binary, size_t size, const char *entry, Resour
 
 /* --- opening */
 
-static bool use_current(DeviceState *state, Why *why) {
+static bool enter(DeviceState *state, Why *why) {
+    CUresult error = state->cuda.CtxPushCurrent(state->context);
+    return cuda_check(&state->cuda, error, "no CUDA context", why);
+}
+
+static void leave(DeviceState *state) {
+    CUcontext context;
+    state->cuda.CtxPopCurrent(&context);
+}
+
+static uintptr_t here(const DeviceState *state) {
     CUcontext context = NULL;
-    CUresult error = state->cuda.CtxGetCurrent(&context);
-    if (error == CUDA_ERROR_NOT_INITIALIZED || (error == CUDA_SUCCESS && !context))
+    return state->cuda.CtxGetCurrent(&context) == CUDA_SUCCESS ? (uintptr_t)context : 0;
+}
+
+static bool by_thread(const void *stream) {
+    return stream == (const void *)CU_STREAM_PER_THREAD;
+}
+
+static bool use_current(DeviceState *state, Why *why) {
+    CUresult error = state->cuda.CtxGetCurrent(&state->context);
+    if (error == CUDA_ERROR_NOT_INITIALIZED || (error == CUDA_SUCCESS && !state->context))
         return why_set(why, "this thread has no current CUDA context: make one first");
     return cuda_check(&state->cuda, error, "no CUDA context", why) &&
            cuda_check(&state->cuda, state->cuda.CtxGetDevice(&state->device), "no CUDA device",
@@ -71,10 +89,11 @@ static bool use_own(DeviceState *state, int index, Why *why) {
     CUresult error = cuda->DevicePrimaryCtxRetain(&state->context, state->device);
     if (!cuda_check(cuda, error, "no CUDA context", why)) return false;
     state->own = true;
-    error = cuda->CtxSetCurrent(state->context);
-    if (error == CUDA_SUCCESS) error = cuda->StreamCreate(&state->stream, CU_STREAM_NON_BLOCKING);
+    if (!enter(state, why)) return false;
+    error = cuda->StreamCreate(&state->stream, CU_STREAM_NON_BLOCKING);
     if (error == CUDA_SUCCESS) error = cuda->EventCreate(&state->begin, CU_EVENT_DEFAULT);
     if (error == CUDA_SUCCESS) error = cuda->EventCreate(&state->end, CU_EVENT_DEFAULT);
+    if (error != CUDA_SUCCESS) leave(state);
     return cuda_check(cuda, error, "no CUDA stream", why);
 }
 
@@ -96,11 +115,6 @@ static DeviceState *open_device(int index, bool current, Why *why) {
     }
     close_device(state);
     return NULL;
-}
-
-static bool enter(DeviceState *state, Why *why) {
-    CUresult error = state->cuda.CtxSetCurrent(state->context);
-    return cuda_check(&state->cuda, error, "no CUDA context", why);
 }
 
 static void close_device(DeviceState *state) {
@@ -234,6 +248,9 @@ const Device device_cuda = {
     .resources = resources,
     .open = open_device,
     .enter = enter,
+    .leave = leave,
+    .here = here,
+    .by_thread = by_thread,
     .close = close_device,
     .allocate = allocate,
     .release = release,
@@ -242,6 +259,9 @@ const Device device_cuda = {
     .load = load,
     .unload = unload,
     .launch = cuda_launch,
+    .prepare = cuda_prepare,
+    .start = cuda_start,
+    .discard = cuda_discard,
     .finish = cuda_finish,
     .time = cuda_time,
     .oracle = oracle_cuda,
