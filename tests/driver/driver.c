@@ -9,8 +9,8 @@
 
 #define EXPORT __attribute__((visibility("default")))
 /* Also where the toolkit's header is not there to declare them. */
-#define CALL(symbol, ...)                 \
-    EXPORT CUresult symbol(__VA_ARGS__);  \
+#define CALL(symbol, ...)                \
+    EXPORT CUresult symbol(__VA_ARGS__); \
     EXPORT CUresult symbol(__VA_ARGS__)
 
 enum { STACK = 16, NAME = 32, INVALID_CONTEXT = 201, NOT_SUPPORTED = 801 };
@@ -176,8 +176,7 @@ static void twice(void **parameters) {
 static void plus(void **parameters) {
     const float *t = *(const float **)parameters[0];
     float *y = *(float **)parameters[1];
-    for (int64_t i = 0; i < *(int64_t *)parameters[3]; i++)
-        y[i] = t[i] + *(float *)parameters[2];
+    for (int64_t i = 0; i < *(int64_t *)parameters[3]; i++) y[i] = t[i] + *(float *)parameters[2];
 }
 
 static CUresult run(CUfunction function, void **parameters) {
@@ -229,8 +228,8 @@ CALL(cuEventDestroy_v2, CUevent event) {
 
 /* --- what no test calls */
 
-#define ABSENT(symbol)      \
-    CALL(symbol, void) {    \
+#define ABSENT(symbol)                  \
+    CALL(symbol, void) {                \
         return (CUresult)NOT_SUPPORTED; \
     }
 ABSENT(cuDriverGetVersion)

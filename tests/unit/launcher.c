@@ -69,8 +69,8 @@ static void open_bed(Bed *b, const char *text, bool current) {
     find(library, "cuCtxPushCurrent_v2", &b->push);
     find(library, "cuCtxPopCurrent_v2", &b->pop);
     make_run(b);
-    b->launcher = launcher_open(device_find("cuda"), 0, current, b->program.ir, &b->run,
-                                &b->binary, 1);
+    b->launcher =
+        launcher_open(device_find("cuda"), 0, current, b->program.ir, &b->run, &b->binary, 1);
     assert_non_null(b->launcher);
 }
 
@@ -243,8 +243,8 @@ static void threads_launch_at_once(void **state) {
     open_bed(&b, "x * 2 + 1", true);
     CUcontext context = b.driver->context();
     Thread list[] = {{&b, context, &streams[0], 1000, false},
-                        {&b, context, &streams[1], 2000, false},
-                        {&b, b.driver->context(), NULL, 3000, false}};
+                     {&b, context, &streams[1], 2000, false},
+                     {&b, b.driver->context(), NULL, 3000, false}};
     launch_at_once(&b, list, 3);
 }
 
@@ -255,7 +255,7 @@ static void the_threads_own_stream_is_many(void **state) {
     open_bed(&b, "x * 2 + 1", true);
     CUcontext context = b.driver->context();
     Thread list[] = {{&b, context, CU_STREAM_PER_THREAD, 1000, false},
-                        {&b, context, CU_STREAM_PER_THREAD, 2000, false}};
+                     {&b, context, CU_STREAM_PER_THREAD, 2000, false}};
     launch_at_once(&b, list, 2);
 }
 
