@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { COUNT = 100000, LAUNCHES = 200 };
+enum { COUNT = 20000, LAUNCHES = 100 };
 
 typedef struct Kernel {
     KfSession *session;
