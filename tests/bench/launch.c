@@ -95,7 +95,8 @@ static void *allocate(Rivals *b, const KfTensor *tensor) {
 }
 
 static void allocate_all(Rivals *b) {
-    size_t inputs = kf_program_input_count(b->program), outputs = kf_program_output_count(b->program);
+    size_t inputs = kf_program_input_count(b->program),
+           outputs = kf_program_output_count(b->program);
     if (inputs > ARRAYS_MAX || outputs > ARRAYS_MAX) give_up("too many arrays");
     for (size_t i = 0; i < inputs; i++) {
         KfTensor tensor = kf_program_input(b->program, i);
