@@ -240,9 +240,10 @@ KF_API void kf_kernel_close(KfKernel *kernel);
  * is ignored; returns when done. Pointers may be aligned to one element only. Overlap of an output
  * with anything but the input it updates is refused (KF_INPUT), as is NULL for an array with elements.
  *
- * The first launch in a context loads the kernel there, and where the program is several kernels the first
- * on a stream allocates what is handed on between them: neither can be while a stream is captured. Close
- * the kernel before these contexts go, and when its launches are done.
+ * The first launch in a context loads the kernel there. Where the program is several kernels, what they hand
+ * on is memory of the stream's, allocated at its first launch: graphs that were captured from one stream share
+ * it and must not run at the same time. Close the kernel when its launches are done, also those of graphs, and
+ * before the contexts go.
  *
  * Several threads may launch at once, in one context or in several, while nobody else uses the session; if
  * launches fail at once, the message is of one of them. On the CPU a kernel of several threads waits for

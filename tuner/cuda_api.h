@@ -144,6 +144,7 @@ enum {
     X(StreamDestroy, cuStreamDestroy_v2, (CUstream))                                               \
     X(StreamSynchronize, cuStreamSynchronize, (CUstream))                                          \
     X(StreamBeginCapture, cuStreamBeginCapture_v2, (CUstream, CUstreamCaptureMode))                \
+    X(ThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode *)) \
     X(StreamEndCapture, cuStreamEndCapture, (CUstream, CUgraph *))                                 \
     X(GraphInstantiate, cuGraphInstantiateWithFlags, (CUgraphExec *, CUgraph, unsigned long long)) \
     X(GraphUpload, cuGraphUpload, (CUgraphExec, CUstream))                                         \

@@ -26,7 +26,9 @@ static Outcome find_kernel(DeviceState *state, Module *module, const char *entry
         if (strcmp((*kernel)->entry, entry) == 0) return OUTCOME_OK;
     }
     CUfunction function;
+    CUstreamCaptureMode mode = cuda_capture_mode(&state->cuda, CU_STREAM_CAPTURE_MODE_RELAXED);
     CUresult error = state->cuda.ModuleGetFunction(&function, module->handle, entry);
+    cuda_capture_mode(&state->cuda, mode);
     if (!cuda_check(&state->cuda, error, entry, why)) return cuda_outcome(error);
     const char *copy = arena_copy(module->arena, entry, strlen(entry));
     array_push(module->arena, &module->kernels, (CudaKernel){copy, function, 0});

@@ -13,7 +13,13 @@
     EXPORT CUresult symbol(__VA_ARGS__); \
     EXPORT CUresult symbol(__VA_ARGS__)
 
-enum { STACK = 16, NAME = 32, INVALID_CONTEXT = 201, NOT_SUPPORTED = 801 };
+enum {
+    STACK = 16,
+    NAME = 32,
+    INVALID_CONTEXT = 201,
+    CAPTURE_UNSUPPORTED = 900,
+    NOT_SUPPORTED = 801
+};
 
 struct CUctx_st {
     int unused;
@@ -33,8 +39,9 @@ typedef struct Block { /* before each allocation */
 
 static _Thread_local CUcontext stack[STACK];
 static _Thread_local int depth;
+static _Thread_local CUstreamCaptureMode mode;
 static struct CUctx_st primary;
-static atomic_int modules, allocations, launches, twins, faults;
+static atomic_int modules, allocations, launches, twins, faults, capturing;
 static _Atomic(CUfunction) functions; /* kept for ever: a test's process is short */
 
 static CUcontext current(void) {
@@ -45,6 +52,20 @@ static CUresult in_context(CUcontext context) {
     if (context && context == current()) return CUDA_SUCCESS;
     atomic_fetch_add(&faults, 1);
     return (CUresult)INVALID_CONTEXT;
+}
+
+/* What a capture forbids to threads that have not said that they know. */
+static CUresult in_capture(void) {
+    if (!atomic_load(&capturing) || mode == CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_SUCCESS;
+    atomic_fetch_add(&faults, 1);
+    return (CUresult)CAPTURE_UNSUPPORTED;
+}
+
+CALL(cuThreadExchangeStreamCaptureMode, CUstreamCaptureMode *exchanged) {
+    CUstreamCaptureMode before = mode;
+    mode = *exchanged;
+    *exchanged = before;
+    return CUDA_SUCCESS;
 }
 
 /* --- what it is */
@@ -103,6 +124,7 @@ CALL(cuCtxGetDevice, CUdevice *device) {
 /* --- memory */
 
 CALL(cuMemAlloc_v2, CUdeviceptr *pointer, size_t bytes) {
+    if (in_capture() != CUDA_SUCCESS) return in_capture();
     if (!current() || bytes > (size_t)1 << 40) return CUDA_ERROR_OUT_OF_MEMORY;
     Block *block = calloc(1, sizeof *block + bytes);
     if (!block) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -134,6 +156,7 @@ CALL(cuMemcpyDtoHAsync_v2, void *to, CUdeviceptr from, size_t bytes, CUstream st
 
 CALL(cuModuleLoadData, CUmodule *module, const void *image) {
     (void)image;
+    if (in_capture() != CUDA_SUCCESS) return in_capture();
     *module = calloc(1, sizeof **module);
     if (!*module || !current()) return CUDA_ERROR_OUT_OF_MEMORY;
     (*module)->context = current();
@@ -148,6 +171,7 @@ CALL(cuModuleUnload, CUmodule module) {
     return CUDA_SUCCESS;
 }
 CALL(cuModuleGetFunction, CUfunction *function, CUmodule module, const char *name) {
+    if (in_capture() != CUDA_SUCCESS) return in_capture();
     if (strncmp(name, "twice", 5) != 0 && strncmp(name, "plus", 4) != 0)
         return CUDA_ERROR_NOT_FOUND;
     CUfunction made = calloc(1, sizeof *made);
@@ -269,6 +293,13 @@ static int count_twins(void) {
 static int count_faults(void) {
     return atomic_load(&faults);
 }
+static void set_capture(int on) {
+    atomic_store(&capturing, on);
+}
+static int get_mode(void) {
+    return (int)mode;
+}
 
 EXPORT const Driver kf_test_driver = {make_context,   count_modules, count_allocations,
-                                      count_launches, count_twins,   count_faults};
+                                      count_launches, count_twins,   count_faults,
+                                      set_capture,    get_mode};

@@ -12,7 +12,9 @@ typedef struct Driver {
     int (*allocations)(void);
     int (*launches)(void); /* since the start */
     int (*twins)(void);    /* those of entries that end in _any */
-    int (*faults)(void);   /* calls in a wrong context */
+    int (*faults)(void);   /* calls in a wrong context, or that a capture forbids */
+    void (*capture)(int);  /* 1: some stream is captured; 0: none */
+    int (*mode)(void);     /* this thread's capture mode, 0 at first */
 } Driver;
 
 extern const Driver kf_test_driver;

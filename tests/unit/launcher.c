@@ -201,6 +201,24 @@ static void each_stream_has_its_temporaries(void **state) {
     arrays_free(&a);
 }
 
+/* Loads and allocates while a stream is captured, and leaves the thread's mode as it was. */
+static void a_first_launch_may_be_captured(void **state) {
+    (void)state;
+    Bed b;
+    Arrays a = arrays_new(3);
+    char streams[2];
+    open_bed(&b, "x * 2 + 1", true);
+    enter(&b);
+    b.driver->capture(1);
+    check(&b, &a, 0, &streams[0]);
+    check(&b, &a, 0, &streams[1]);
+    b.driver->capture(0);
+    assert_int_equal(b.driver->mode(), 0);
+    close_bed(&b);
+    leave(&b);
+    arrays_free(&a);
+}
+
 typedef struct Thread {
     Bed *bed;
     CUcontext context;
@@ -356,6 +374,7 @@ int main(void) {
         cmocka_unit_test(pointers_are_looked_at),
         cmocka_unit_test(each_context_has_its_own),
         cmocka_unit_test(each_stream_has_its_temporaries),
+        cmocka_unit_test(a_first_launch_may_be_captured),
         cmocka_unit_test(threads_launch_at_once),
         cmocka_unit_test(the_threads_own_stream_is_many),
         cmocka_unit_test(host_arrays_run_anywhere),

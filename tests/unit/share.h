@@ -18,7 +18,8 @@ static inline bool share_takes(void) {
     unsigned share = 1, shares = 1;
     char end;
     const char *text = getenv("KF_TEST_SHARE");
-    if (text && (sscanf(text, "%u/%u%c", &share, &shares, &end) != 2 || share < 1 || share > shares))
+    if (text &&
+        (sscanf(text, "%u/%u%c", &share, &shares, &end) != 2 || share < 1 || share > shares))
         fail_msg("KF_TEST_SHARE=%s is none", text);
     return next++ % shares == share - 1;
 }

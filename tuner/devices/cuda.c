@@ -134,7 +134,9 @@ static bool allocate(DeviceState *state, size_t bytes, Address *address, Why *wh
     CUdeviceptr pointer = 0;
     char what[64];
     snprintf(what, sizeof what, "%zu bytes of device memory", bytes);
+    CUstreamCaptureMode mode = cuda_capture_mode(&state->cuda, CU_STREAM_CAPTURE_MODE_RELAXED);
     CUresult error = state->cuda.MemAlloc(&pointer, bytes ? bytes : 1);
+    cuda_capture_mode(&state->cuda, mode);
     *address = pointer;
     return cuda_check(&state->cuda, error, what, why);
 }
@@ -165,7 +167,9 @@ static CUresult load_image(const Cuda *cuda, CUmodule *handle, const void *binar
     void *image = malloc(size);
     if (!image) return CUDA_ERROR_OUT_OF_MEMORY;
     memcpy(image, binary, size);
+    CUstreamCaptureMode mode = cuda_capture_mode(cuda, CU_STREAM_CAPTURE_MODE_RELAXED);
     CUresult error = cuda->ModuleLoadData(handle, image);
+    cuda_capture_mode(cuda, mode);
     free(image);
     return error;
 }
