@@ -9,9 +9,10 @@
  *     if (kf_tune(program, NULL, &kernel) != KF_OK) …
  *     kf_launch(kernel, inputs, outputs, stream);
  *
- * No function exits, prints or keeps global state; two threads may each use a session of their own.
- * What goes wrong is a KfStatus with a message in the session. Objects are closed in reverse order
- * of opening. */
+ * No function exits, prints or keeps global state. Threads may each use a session of their own; of one
+ * session, one thread at a time, but that kf_launch and kf_run may be called by several at once, on one
+ * kernel too. What goes wrong is a KfStatus with a message in the session. Objects are closed
+ * in reverse order of opening. */
 #ifndef KFUSE_H
 #define KFUSE_H
 
@@ -154,7 +155,7 @@ typedef struct KfSessionOptions {
 KF_API KfStatus kf_session_open(KfSession **session, const KfSessionOptions *options);
 KF_API void kf_session_close(KfSession *session);
 /* What the last call on this session had to say: diagnostics with carets, warnings too; "" if
- * nothing. Valid until the next call. */
+ * nothing. A launch says something only where it fails. Valid until the next call. */
 KF_API const char *kf_session_message(const KfSession *session);
 /* Async-signal-safe: a running kf_tune ends soon with KF_INTERRUPTED. */
 KF_API void kf_session_interrupt(KfSession *session);
@@ -237,10 +238,20 @@ KF_API void kf_kernel_close(KfKernel *kernel);
 /* Enqueues the kernel once. CUDA: device pointers; `stream` is a CUstream (NULL: the default
  * stream) of the caller's current context; returns before it is done. CPU: host pointers; `stream`
  * is ignored; returns when done. Pointers may be aligned to one element only. Overlap of an output
- * with anything but the input it updates is refused (KF_INPUT). */
+ * with anything but the input it updates is refused (KF_INPUT), as is NULL for an array with elements.
+ *
+ * The first launch in a context loads the kernel there. Where the program is several kernels, what they hand
+ * on is memory of the stream's, allocated at its first launch: graphs that were captured from one stream share
+ * it and must not run at the same time. Close the kernel when its launches are done, also those of graphs, and
+ * before the contexts go.
+ *
+ * Several threads may launch at once, in one context or in several, while nobody else uses the session; if
+ * launches fail at once, the message is of one of them. On the CPU a kernel of several threads waits for
+ * another launch of its own. */
 KF_API KfStatus kf_launch(KfKernel *kernel, const void *const *inputs, void *const *outputs,
                           void *stream);
-/* The same on host arrays, whatever the device: copies in, launches, copies out, waits. */
+/* The same on host arrays, whatever the device: copies in, launches, copies out, waits; one call on a kernel
+ * after another. The caller's current context stays. */
 KF_API KfStatus kf_run(KfKernel *kernel, const void *const *inputs, void *const *outputs);
 
 /* The report, as long as the kernel lives. */
