@@ -34,10 +34,12 @@ void kf_kernel_close(KfKernel *kernel) {
     free(kernel);
 }
 
+/* What succeeds leaves the session alone, so that other kernels of it may be at work. */
 static KfStatus launched(KfKernel *kernel, bool ok, bool refused, const Why *why) {
-    return ok ? KF_OK
-              : session_say(kernel->program->session, refused ? KF_INPUT : KF_ENVIRONMENT, "%s",
-                            why->text);
+    KfSession *session = kernel->program->session;
+    if (ok) return KF_OK;
+    text_clear(&session->message);
+    return session_say(session, refused ? KF_INPUT : KF_ENVIRONMENT, "%s", why->text);
 }
 
 static Launcher *launcher(KfKernel *kernel, Launcher **slot, bool current, Why *why) {
@@ -82,6 +84,13 @@ static double or_zero(double value) {
     return isnan(value) ? 0 : value;
 }
 
+static uint64_t workspace(const Run *run) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < run->temporaries.count; i++)
+        bytes += (uint64_t)run->temporaries.data[i];
+    return bytes;
+}
+
 KfResult kf_kernel_result(const KfKernel *kernel) {
     const Report *r = &kernel->report;
     return (KfResult){r->winner,
@@ -92,5 +101,6 @@ KfResult kf_kernel_result(const KfKernel *kernel) {
                       or_zero(r->max_ulp),
                       r->cached ? 0 : (uint32_t)r->candidates,
                       (uint32_t)r->compiled,
-                      r->cached != 0};
+                      r->cached != 0,
+                      workspace(kernel->run)};
 }
