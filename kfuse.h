@@ -193,9 +193,10 @@ KF_API void kf_free(void *memory);
 KF_API KfStatus kf_program_evaluate(KfProgram *program, const void *const *inputs,
                                     void *const *outputs);
 
-/* Who gives what, before shapes are known: {"inputs":["x","b"],"params":["eps"]}, inputs in the order of
- * kf_program_input. Statements alone are looked at: what else is wrong kf_program_open says. `source` as in
- * KfProblem. *out is freed with kf_free. */
+/* What goes in and comes out, before shapes are known: {"inputs":["x","b"],"params":["eps"],"outputs":["y"]},
+ * in the order of kf_program_input and kf_program_output; an output that updates an input has its name.
+ * Statements alone are looked at: what else is wrong kf_program_open says. `source` as in KfProblem. *out is
+ * freed with kf_free. */
 KF_API KfStatus kf_program_names(KfSession *session, const char *text, size_t length,
                                  const char *source, char **out);
 

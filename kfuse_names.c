@@ -1,6 +1,6 @@
-/* In: a program's text. Out: the names that its caller gives values to, its inputs and its params. One
- * idea: what a name is can be told from the statements alone, as lower tells it, so that arguments can be
- * bound before their shapes are known. */
+/* In: a program's text. Out: the names of what goes in and comes out. One idea: what a name is can be told
+ * from the statements alone, as lower tells it, so that arguments can be bound before their shapes are
+ * known. */
 #include <string.h>
 
 #include "compiler/table.h"
@@ -14,7 +14,8 @@ typedef struct Name {
     const char *name;
     uint32_t bound; /* by which statement; NOWHERE: by none */
     bool param;     /* bound before all else */
-    bool input;     /* read before it is bound */
+    bool input;     /* read before it is bound; bound as well: updated in place */
+    bool read;      /* behind its binding */
 } Name;
 
 typedef struct Names {
@@ -23,7 +24,7 @@ typedef struct Names {
     Registry *scope; /* with the program's own functions */
     Table table;
     ARRAY(Name) list; /* [0] is none */
-    ARRAY(const char *) inputs;
+    ARRAY(const char *) inputs, params, outputs;
 } Names;
 
 static Name *find(const Names *names, const char *name) {
@@ -46,12 +47,14 @@ static void declare(Names *names, uint32_t index) {
     const char *name = expression ? "out" : statement->name;
     if ((!expression && !param && statement->kind != STATEMENT_BIND) || find(names, name)) return;
     add(names, (Name){.name = name, .bound = index, .param = param});
+    if (param) array_push(names->arena, &names->params, name);
 }
 
 static void read_name(Names *names, const char *name, uint32_t statement) {
     Name *found = find(names, name);
     if (!found) found = add(names, (Name){.name = name, .bound = NOWHERE});
-    if (found->input || found->param || found->bound < statement) return;
+    if (found->param || found->bound < statement) found->read = true;
+    if (found->read || found->input) return;
     found->input = true;
     array_push(names->arena, &names->inputs, found->name);
 }
@@ -86,18 +89,53 @@ static void read_statement(Names *names, uint32_t index) {
     }
 }
 
-static void print(const Names *names, Text *out) {
-    const char *separator = "";
-    text_add(out, "{\"inputs\":[");
-    for (uint32_t i = 0; i < names->inputs.count; i++)
-        text_printf(out, "%s\"%s\"", i ? "," : "", names->inputs.data[i]);
-    text_add(out, "],\"params\":[");
-    for (uint32_t i = 1; i < names->list.count; i++) {
-        if (!names->list.data[i].param) continue;
-        text_printf(out, "%s\"%s\"", separator, names->list.data[i].name);
-        separator = ",";
+/* What is returned; an expression is "out", or "out2" as the second of several. */
+static uint32_t add_returned(Names *names) {
+    const Ast *ast = names->ast;
+    uint32_t count = 0, nth = 0;
+    for (uint32_t i = 0; i < ast->statements.count; i++)
+        count += ast->statements.data[i].kind == STATEMENT_RETURN;
+    for (uint32_t i = 0; i < ast->statements.count; i++) {
+        const AstNode *node = &ast->nodes.data[ast->statements.data[i].value];
+        if (ast->statements.data[i].kind != STATEMENT_RETURN) continue;
+        const char *name = count == 1 ? "out" : arena_printf(names->arena, "out%u", ++nth);
+        array_push(names->arena, &names->outputs, node->kind == AST_NAME ? node->name : name);
     }
-    text_add(out, "]}\n");
+    return count;
+}
+
+static bool is_output(const Names *names, const char *name) {
+    for (uint32_t i = 0; i < names->outputs.count; i++)
+        if (strcmp(names->outputs.data[i], name) == 0) return true;
+    return false;
+}
+
+/* Updates, always; without a return, what nobody reads, too. */
+static void add_outputs(Names *names) {
+    bool returns = add_returned(names) > 0;
+    for (uint32_t i = 1; i < names->list.count; i++) { /* bindings stand in their order */
+        const Name *name = &names->list.data[i];
+        bool stored = name->input || (!returns && !name->read);
+        if (name->bound == NOWHERE || name->param || !stored) continue;
+        if (returns && is_output(names, name->name)) continue;
+        array_push(names->arena, &names->outputs, name->name);
+    }
+}
+
+static void print(Text *out, const char *title, const char *const *list, uint32_t count) {
+    text_printf(out, "\"%s\":[", title);
+    for (uint32_t i = 0; i < count; i++) text_printf(out, "%s\"%s\"", i ? "," : "", list[i]);
+    text_add(out, "]");
+}
+
+static void print_names(Text *out, const Names *names) {
+    text_add(out, "{");
+    print(out, "inputs", names->inputs.data, names->inputs.count);
+    text_add(out, ",");
+    print(out, "params", names->params.data, names->params.count);
+    text_add(out, ",");
+    print(out, "outputs", names->outputs.data, names->outputs.count);
+    text_add(out, "}\n");
 }
 
 static bool read_program(Names *names, const Registry *registry, Diags *diags) {
@@ -106,6 +144,7 @@ static bool read_program(Names *names, const Registry *registry, Diags *diags) {
     array_push(names->arena, &names->list, (Name){.name = ""});
     for (uint32_t i = 0; i < names->ast->statements.count; i++) declare(names, i);
     for (uint32_t i = 0; i < names->ast->statements.count; i++) read_statement(names, i);
+    add_outputs(names);
     return true;
 }
 
@@ -124,7 +163,7 @@ KfStatus kf_program_names(KfSession *session, const char *text, size_t length, c
     names.ast = parse_program(names.arena, source_new(names.arena, source, text, length), &diags);
     bool good = names.ast && read_program(&names, session->registry, &diags);
     diags_print(&session->message, &diags);
-    if (good) print(&names, &printed);
+    if (good) print_names(&printed, &names);
     arena_close(names.arena);
     return good ? session_give(&printed, out) : KF_INPUT;
 }

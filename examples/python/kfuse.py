@@ -11,7 +11,7 @@ build/release, or as the loader finds libkfuse.so.0. There is no build step: thi
 Arguments
 
     f = kfuse.fuse("param eps = 1e-5; y = x / sqrt(mean(x * x) + eps) * g")
-    f.inputs, f.params                   ('x', 'g'), ('eps',)
+    f.inputs, f.params, f.outputs        ('x', 'g'), ('eps',), ('y',)
     f(x, g)                              by position, in the order of the inputs
     f(x, g=g, eps=1e-6)                  by name; params are numbers, by name alone
 
@@ -144,7 +144,7 @@ class Function:
         self._problem = dict(math=choose("math", math, MATHS), round_each_op=round_each_op,
                              out_type=choose("out_dtype", out_dtype, {None: 0, **OUT_TYPES}))
         names = kf.session().text(kf.library().kf_program_names, self._encoded, len(self._encoded), self._source)
-        self.inputs, self.params = tuple(names["inputs"]), tuple(names["params"])
+        self.inputs, self.params, self.outputs = map(tuple, (names["inputs"], names["params"], names["outputs"]))
         self.__signature__ = self._signature()
         self._forget()
         _functions.add(self)
@@ -214,10 +214,12 @@ class Call:
         self.inputs = [arrays.view(value, name) for value, name in zip(values, function.inputs)]
         self.outs = None if out is None else [
             None if array is None else arrays.view(array, "out") for array in (out if isinstance(out, (tuple, list)) else [out])]
+        if self.outs is not None and len(self.outs) != len(function.outputs):
+            raise ValueError(f"out has {len(self.outs)} arrays, the program the outputs {', '.join(function.outputs)}")
         self.params = params
         self.device = self._place()
         self.stream = self._stream() if self.device != arrays.HOST else None
-        outs = None if out is None else tuple(view and view.layout for view in self.outs)
+        outs = None if out is None else tuple([view and view.layout for view in self.outs])
         self.key = (tuple([view.layout for view in self.inputs]), self.device, params, outs)
 
     def _views(self):
@@ -315,6 +317,7 @@ class Kernel:
         self.device, self.stream = call.device, call.stream
         with self._session.lock:
             self._open(function, call)
+            check_outs(call.outs, self.outputs)
             self._handle = kf.tune(self._session, self._program, ctypes.byref(function._tune))
             kf.own(self, _closer(call.device), self._handle, self._session)
             self.workspace = kf.library().kf_kernel_result(self._handle).workspace
@@ -325,15 +328,10 @@ class Kernel:
         self._addresses = ctypes.c_void_p * max(len(function.inputs), 1), ctypes.c_void_p * len(self.outputs)
 
     def _open(self, function, call):
-        """The program; a second time where outputs have strides, which are said by their names."""
-        self._open_program(function, call, [])
-        strided = self._check_outs(call)
-        if strided:
-            self._open_program(function, call, strided)
-
-    def _open_program(self, function, call, outputs):
         lib, program = kf.library(), ctypes.c_void_p()
         inputs = [describe(name, view.layout) for name, view in zip(function.inputs, call.inputs)]
+        outputs = [describe(name, view.layout) for name, view in zip(function.outputs, call.outs or ())
+                   if view and view.layout[2] and name not in function.inputs]
         params = [kf.KfParam(name.encode(), value) for name, value in call.params]
         where = function.device if call.device == arrays.HOST else arrays.device_name(call.device)
         problem = kf.KfProblem(source=function._source, plain=kf.KfTensor(type=plain_type(call)),
@@ -343,10 +341,10 @@ class Kernel:
                                device=(where or "cpu").encode(), **function._problem)
         self._session.check(lib.kf_program_open(self._session.handle, function._encoded, len(function._encoded),
                                                 ctypes.byref(problem), ctypes.byref(program)))
-        if not outputs and (said := self._session.message()):
+        kf.own(self, lib.kf_program_close, program, self._session)
+        if said := self._session.message():
             warnings.warn(said, ProgramWarning, stacklevel=7)
         self._program = program
-        kf.own(self, lib.kf_program_close, program, self._session)
         self._read_outputs()
 
     def _read_outputs(self):
@@ -356,18 +354,6 @@ class Kernel:
             tensors.append((Tensor(tensor.name.decode(), arrays.NAMES[tensor.type], tuple(tensor.dim[:tensor.rank]),
                                    None if updates < 0 else updates), tensor.type))
         self.outputs, self.codes = [tensor for tensor, _ in tensors], [code for _, code in tensors]
-
-    def _check_outs(self, call):
-        """What is given as outputs fits; those of them that have strides."""
-        if call.outs is None:
-            return []
-        if len(call.outs) != len(self.outputs):
-            raise ValueError(f"out has {len(call.outs)} arrays, the program {len(self.outputs)} outputs: "
-                             + ", ".join(tensor.name for tensor in self.outputs))
-        for view, tensor in zip(call.outs, self.outputs):
-            if view is not None:
-                check_out(view, tensor)
-        return [describe(tensor.name, view.layout) for view, tensor in zip(call.outs, self.outputs) if view and view.layout[2]]
 
     def launch(self, inputs, outputs, stream):
         """Enqueues on views that fit; on the CPU it is done behind this."""
@@ -437,6 +423,12 @@ def describe(name, layout):
     if strides is not None:
         tensor.strides = (ctypes.c_int64 * len(strides))(*strides)
     return tensor
+
+
+def check_outs(views, tensors):
+    for view, tensor in zip(views or (), tensors):
+        if view is not None:
+            check_out(view, tensor)
 
 
 def check_out(view, tensor):
