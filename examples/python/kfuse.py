@@ -305,6 +305,32 @@ def bind_params(function, positions, named):
     return tuple(params)
 
 
+class Program:
+    """A program opened for inputs of certain layouts: what its outputs are."""
+
+    def __init__(self, session, function, layouts, params=(), device=arrays.HOST, outs=None):
+        lib, self.handle, self.session = kf.library(), ctypes.c_void_p(), session
+        inputs = [describe(name, layout) for name, layout in zip(function.inputs, layouts)]
+        outputs = [describe(name, layout) for name, layout in zip(function.outputs, outs or ())
+                   if layout and layout[2] and name not in function.inputs]
+        params = [kf.KfParam(name.encode(), value) for name, value in params]
+        where = function.device if device == arrays.HOST else arrays.device_name(device)
+        problem = kf.KfProblem(source=function._source, plain=kf.KfTensor(type=plain_type(layouts)),
+                               inputs=(kf.KfTensor * len(inputs))(*inputs), input_count=len(inputs),
+                               outputs=(kf.KfTensor * len(outputs))(*outputs), output_count=len(outputs),
+                               params=(kf.KfParam * len(params))(*params), param_count=len(params),
+                               device=(where or "cpu").encode(), **function._problem)
+        session.check(lib.kf_program_open(session.handle, function._encoded, len(function._encoded),
+                                          ctypes.byref(problem), ctypes.byref(self.handle)))
+        kf.own(self, lib.kf_program_close, self.handle, session)
+        self.said, self.outputs, self.codes = session.message(), [], []
+        for i in range(lib.kf_program_output_count(self.handle)):
+            tensor, updates = lib.kf_program_output(self.handle, i), lib.kf_program_updates(self.handle, i)
+            self.outputs.append(Tensor(tensor.name.decode(), arrays.NAMES[tensor.type], tuple(tensor.dim[:tensor.rank]),
+                                       None if updates < 0 else updates))
+            self.codes.append(tensor.type)
+
+
 class Kernel:
     """A kernel for arrays of certain layouts on a certain device.
 
@@ -313,47 +339,22 @@ class Kernel:
     """
 
     def __init__(self, function, call):
-        self.text, self._session = function.text, kf.session()
-        self.device, self.stream = call.device, call.stream
-        with self._session.lock:
-            self._open(function, call)
-            check_outs(call.outs, self.outputs)
-            self._handle = kf.tune(self._session, self._program, ctypes.byref(function._tune))
-            kf.own(self, _closer(call.device), self._handle, self._session)
-            self.workspace = kf.library().kf_kernel_result(self._handle).workspace
-        self._lock, self._on_gpu = self._session.lock, call.device != arrays.HOST
-        self._launch = kf.library().kf_launch
-        if not self._on_gpu and (function.device or "cpu").startswith("cuda"):
-            self._launch = run_by_copies
-        self._addresses = ctypes.c_void_p * max(len(function.inputs), 1), ctypes.c_void_p * len(self.outputs)
-
-    def _open(self, function, call):
-        lib, program = kf.library(), ctypes.c_void_p()
-        inputs = [describe(name, view.layout) for name, view in zip(function.inputs, call.inputs)]
-        outputs = [describe(name, view.layout) for name, view in zip(function.outputs, call.outs or ())
-                   if view and view.layout[2] and name not in function.inputs]
-        params = [kf.KfParam(name.encode(), value) for name, value in call.params]
-        where = function.device if call.device == arrays.HOST else arrays.device_name(call.device)
-        problem = kf.KfProblem(source=function._source, plain=kf.KfTensor(type=plain_type(call)),
-                               inputs=(kf.KfTensor * len(inputs))(*inputs), input_count=len(inputs),
-                               outputs=(kf.KfTensor * len(outputs))(*outputs), output_count=len(outputs),
-                               params=(kf.KfParam * len(params))(*params), param_count=len(params),
-                               device=(where or "cpu").encode(), **function._problem)
-        self._session.check(lib.kf_program_open(self._session.handle, function._encoded, len(function._encoded),
-                                                ctypes.byref(problem), ctypes.byref(program)))
-        kf.own(self, lib.kf_program_close, program, self._session)
-        if said := self._session.message():
-            warnings.warn(said, ProgramWarning, stacklevel=7)
-        self._program = program
-        self._read_outputs()
-
-    def _read_outputs(self):
-        lib, tensors = kf.library(), []
-        for i in range(lib.kf_program_output_count(self._program)):
-            tensor, updates = lib.kf_program_output(self._program, i), lib.kf_program_updates(self._program, i)
-            tensors.append((Tensor(tensor.name.decode(), arrays.NAMES[tensor.type], tuple(tensor.dim[:tensor.rank]),
-                                   None if updates < 0 else updates), tensor.type))
-        self.outputs, self.codes = [tensor for tensor, _ in tensors], [code for _, code in tensors]
+        lib, session = kf.library(), kf.session()
+        self.text, self.device, self.stream = function.text, call.device, call.stream
+        with session.lock:
+            layouts, device, params, outs = call.key
+            program = Program(session, function, layouts, params, device, outs)
+            check_outs(call.outs, program.outputs)
+            self._handle = kf.tune(session, program.handle, ctypes.byref(function._tune))
+            kf.own(self, _closer(device), self._handle, program)
+            self.workspace = lib.kf_kernel_result(self._handle).workspace
+        if program.said:
+            warnings.warn(program.said, ProgramWarning, stacklevel=6)
+        self.outputs, self.codes = program.outputs, program.codes
+        self._session, self._lock, self._on_gpu = session, session.lock, device != arrays.HOST
+        copied = not self._on_gpu and (function.device or "cpu").startswith("cuda")
+        self._launch = run_by_copies if copied else lib.kf_launch
+        self._addresses = ctypes.c_void_p * max(len(layouts), 1), ctypes.c_void_p * len(self.outputs)
 
     def launch(self, inputs, outputs, stream):
         """Enqueues on views that fit; on the CPU it is done behind this."""
@@ -410,9 +411,9 @@ def _closer(device):
     return close_there
 
 
-def plain_type(call):
+def plain_type(layouts):
     """That of the inputs where they have one, for numbers that meet nothing typed."""
-    codes = {view.layout[0] for view in call.inputs}
+    codes = {code for code, _, _ in layouts}
     return codes.pop() if len(codes) == 1 else kf.KF_PLAIN_TYPE
 
 
@@ -421,7 +422,7 @@ def describe(name, layout):
     tensor = kf.KfTensor(name=name.encode(), type=code, rank=len(shape))
     tensor.dim[:len(shape)] = shape
     if strides is not None:
-        tensor.strides = (ctypes.c_int64 * len(strides))(*strides)
+        tensor.strides = (ctypes.c_int64 * kf.KF_RANK_MAX)(*strides)
     return tensor
 
 
