@@ -17,7 +17,7 @@ Arguments
 
 Inputs are read where they are, by their strides (broadcast, transposed, negative, with gaps); nothing is copied. Their types
 are bool, uint8, int8, int32, int64, float16, bfloat16, float32 and float64 (bfloat16 in NumPy is that of ml_dtypes), those of
-the program's results follow by its rules. All are on one device, which the kernel is for: the CPU or a GPU. NumPy scalars
+the program's results follow by its rules. Operands of a product have no gaps. All are on one device, which the kernel is for: the CPU or a GPU. NumPy scalars
 are arrays without dimensions; other numbers are params. A kernel is looked up by the values of its params, too (3 ms for a
 new one): what changes with every call, such as a learning rate, is better an input without dimensions.
 
@@ -122,7 +122,7 @@ def _function(text, options):
 
 def choose(option, value, choices):
     if value not in choices:
-        raise UsageError(f"{option} is {value!r}; choose {', '.join(choices)}")
+        raise UsageError(f"{option} is {value!r}; choose {', '.join(filter(None, choices))}")
     return choices[value]
 
 
@@ -249,7 +249,7 @@ class Call:
     def launch(self, kernel):
         outputs = self._outputs(kernel)
         kernel.launch(self.inputs, outputs, self.stream)
-        results = tuple([view.kind.finish(view) for view in outputs])
+        results = tuple([view.kind.finish(view, tensor.shape) for view, tensor in zip(outputs, kernel.outputs)])
         return results[0] if len(results) == 1 else results
 
     def _outputs(self, kernel):

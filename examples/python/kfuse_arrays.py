@@ -95,8 +95,22 @@ class NumpyKind:
         return None
 
     @staticmethod
-    def finish(view):
+    def finish(view, shape):
         return view.array
+
+
+class ScalarKind:
+    """NumPy's scalars are arrays without dimensions."""
+
+    @staticmethod
+    def view(value, name):
+        return NumpyKind.view(sys.modules["numpy"].asarray(value), name)
+
+
+class MaskedKind:
+    @staticmethod
+    def view(array, name):
+        raise TypeError(f"{name} has a mask, which kfuse does not look at: give its data, filled()")
 
 
 @functools.lru_cache(None)
@@ -144,7 +158,7 @@ class TorchKind:
         return sys.modules["torch"].cuda.current_stream(device).cuda_stream
 
     @staticmethod
-    def finish(view):
+    def finish(view, shape):
         return view.array
 
 
@@ -175,7 +189,7 @@ class CupyKind:
             return cupy.cuda.get_current_stream().ptr
 
     @staticmethod
-    def finish(view):
+    def finish(view, shape):
         return view.array
 
 
@@ -194,22 +208,20 @@ class JaxKind:
     @staticmethod
     def empty(shape, code, device):
         import jax
+        if code in (kf.KF_I64, kf.KF_F64) and not jax.config.jax_enable_x64:
+            raise TypeError(f"a result is {NAMES[code]}, which JAX has with jax_enable_x64 alone")
         place = jax.devices("cpu")[0] if device == HOST else jax.devices("cuda")[device]
         with jax.default_device(place):
-            array = jax.numpy.empty(shape or (1,), NAMES[code])
-        if array.dtype.name != NAMES[code]:
-            raise TypeError(f"a result is {NAMES[code]}, which JAX has with jax_enable_x64 alone")
-        return array
+            return jax.numpy.empty(shape or (1,), NAMES[code])
 
     @staticmethod
     def stream(device):
         return None
 
     @staticmethod
-    def finish(view):
+    def finish(view, shape):
         if view.device != HOST:
             driver().synchronise(None)
-        shape = view.layout[1]
         return view.array if shape else view.array.reshape(())
 
 
@@ -218,9 +230,12 @@ class OtherKind:
 
     @staticmethod
     def view(array, name):
-        if hasattr(array, "__dlpack__"):
+        if hasattr(array, "__dlpack__") and not isinstance(array, type):
             return dlpack_view(array, name)
-        return interface_view(array, name)
+        if hasattr(array, "__cuda_array_interface__"):
+            return interface_view(array, name)
+        raise TypeError(f"{name} is of {type(array).__module__}.{type(array).__qualname__}; kfuse takes arrays of NumPy, torch, "
+                        "CuPy, JAX, or what exports DLPack or __cuda_array_interface__")
 
     @staticmethod
     def empty(shape, code, device):
@@ -233,7 +248,7 @@ class OtherKind:
         return None
 
     @staticmethod
-    def finish(view):
+    def finish(view, shape):
         if view.device != HOST and view.stream is None:  # DLPack has no word for "written in this stream"
             driver().synchronise(None)
         return view.array
@@ -247,37 +262,24 @@ def _is_of(array_type, module, name):
 
 @functools.lru_cache(None)
 def kind_of(array_type):
-    """None: no array."""
-    if _is_of(array_type, "numpy.ma", "MaskedArray"):
-        return None
-    for module, name, kind in (("numpy", "ndarray", NumpyKind), ("torch", "Tensor", TorchKind), ("cupy", "ndarray", CupyKind),
-                               ("jax", "Array", JaxKind)):
+    """None: of no library that is known."""
+    for module, name, kind in (("numpy.ma", "MaskedArray", MaskedKind), ("numpy", "ndarray", NumpyKind),
+                               ("numpy", "generic", ScalarKind), ("torch", "Tensor", TorchKind), ("cupy", "ndarray", CupyKind),
+                               ("jax", "Array", JaxKind), ("jax.core", "Tracer", JaxKind)):
         if _is_of(array_type, module, name):
             return kind
-    exports = hasattr(array_type, "__dlpack__") or hasattr(array_type, "__cuda_array_interface__")
-    return OtherKind if exports else None
+    return None
 
 
 def view(array, name):
     """How kfuse sees a caller's array; TypeError where it is none."""
-    kind = kind_of(type(array))
-    if kind is None:
-        array, kind = scalar(array, name), NumpyKind
-    result = kind.view(array, name)
+    result = (kind_of(type(array)) or OtherKind).view(array, name)
     code, shape, _ = result.layout
     if len(shape) > kf.KF_RANK_MAX:
         raise ValueError(f"{name} has {len(shape)} dimensions; kfuse takes {kf.KF_RANK_MAX} at most")
     if result.pointer % SIZES[code] and 0 not in shape:
         raise ValueError(f"{name} begins within an element: its address is not a multiple of {SIZES[code]}")
     return result
-
-
-def scalar(value, name):
-    """A NumPy scalar as an array without dimensions."""
-    if _is_of(type(value), "numpy", "generic"):
-        return sys.modules["numpy"].asarray(value)
-    raise TypeError(f"{name} is of {type(value).__module__}.{type(value).__qualname__}; kfuse takes arrays of NumPy, torch, "
-                    "CuPy, JAX, or what exports DLPack or __cuda_array_interface__")
 
 
 # --- DLPack, read in place: the capsule is kept, not consumed, so that it frees what it holds by itself
