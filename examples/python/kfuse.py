@@ -238,18 +238,18 @@ class Call:
         return device
 
     def _stream(self):
-        """The caller's; what another stream writes is waited for."""
+        """The caller's, None for the default one; what another stream writes is waited for."""
         views = self._views()
-        stream = views[0].kind.stream(self.device) or views[0].stream
+        stream = views[0].kind.stream(self.device) or views[0].stream or arrays.LEGACY
         for view in views:
             if view.stream not in (None, stream):
-                arrays.driver().synchronise(view.stream)
-        return stream or None
+                arrays.driver().synchronise(self.device, view.stream)
+        return None if stream == arrays.LEGACY else stream
 
     def launch(self, kernel):
         outputs = self._outputs(kernel)
         kernel.launch(self.inputs, outputs, self.stream)
-        results = tuple([view.kind.finish(view, tensor.shape) for view, tensor in zip(outputs, kernel.outputs)])
+        results = tuple([view.kind.finish(view, tensor.shape, self.stream) for view, tensor in zip(outputs, kernel.outputs)])
         return results[0] if len(results) == 1 else results
 
     def _outputs(self, kernel):
@@ -398,17 +398,9 @@ def run_by_copies(handle, inputs, outputs, stream):
 
 
 def _closer(device):
-    """On a GPU a kernel's modules are unloaded in the context that they were loaded in."""
+    """What closes a kernel: on a GPU in the context that its modules are loaded in."""
     close = kf.library().kf_kernel_close
-    if device == arrays.HOST:
-        return close
-
-    def close_there(handle):
-        entered = arrays.driver().enter(device)
-        close(handle)
-        if entered:
-            arrays.driver().leave()
-    return close_there
+    return close if device == arrays.HOST else functools.partial(arrays.driver().close, device, close)
 
 
 def plain_type(layouts):

@@ -16,6 +16,7 @@ NAMES = {kf.KF_BOOL: "bool", kf.KF_U8: "uint8", kf.KF_I8: "int8", kf.KF_I32: "in
          kf.KF_F16: "float16", kf.KF_BF16: "bfloat16", kf.KF_F32: "float32", kf.KF_F64: "float64"}
 TYPES = {name: code for code, name in NAMES.items()}
 HOST = -1  # a device: HOST, or a GPU's index
+LEGACY = 1  # a stream: the legacy default one, for the driver, DLPack and __cuda_array_interface__; None is the same
 
 
 def device_name(device):
@@ -95,7 +96,7 @@ class NumpyKind:
         return None
 
     @staticmethod
-    def finish(view, shape):
+    def finish(view, shape, stream):
         return view.array
 
 
@@ -158,7 +159,7 @@ class TorchKind:
         return sys.modules["torch"].cuda.current_stream(device).cuda_stream
 
     @staticmethod
-    def finish(view, shape):
+    def finish(view, shape, stream):
         return view.array
 
 
@@ -189,7 +190,7 @@ class CupyKind:
             return cupy.cuda.get_current_stream().ptr
 
     @staticmethod
-    def finish(view, shape):
+    def finish(view, shape, stream):
         return view.array
 
 
@@ -219,9 +220,9 @@ class JaxKind:
         return None
 
     @staticmethod
-    def finish(view, shape):
+    def finish(view, shape, stream):
         if view.device != HOST:
-            driver().synchronise(None)
+            driver().synchronise(view.device, stream)
         return view.array if shape else view.array.reshape(())
 
 
@@ -248,9 +249,19 @@ class OtherKind:
         return None
 
     @staticmethod
-    def finish(view, shape):
-        if view.device != HOST and view.stream is None:  # DLPack has no word for "written in this stream"
-            driver().synchronise(None)
+    def finish(view, shape, stream):
+        if view.device != HOST:  # DLPack has no word for "written in this stream"
+            driver().synchronise(view.device, stream)
+        return view.array
+
+
+class InterfaceKind(OtherKind):
+    """By __cuda_array_interface__, which may name the stream that an array is used in."""
+
+    @staticmethod
+    def finish(view, shape, stream):
+        if view.stream != (stream or LEGACY):
+            driver().synchronise(view.device, stream)
         return view.array
 
 
@@ -313,7 +324,7 @@ _pointer_in.restype, _pointer_in.argtypes = c_void_p, [ctypes.py_object, c_char_
 def dlpack_capsule(array):
     """Of version 1, which says what may be written, where the exporter has it."""
     on_gpu = array.__dlpack_device__()[0] in DLPACK_CUDA
-    stream = {"stream": 1} if on_gpu else {}  # 1: the legacy default stream, which such arrays are launched in
+    stream = {"stream": LEGACY} if on_gpu else {}
     try:
         return array.__dlpack__(max_version=(1, 0), **stream)
     except TypeError:
@@ -334,7 +345,8 @@ def dlpack_view(array, name):
     strides = arrangement(shape, tensor.strides[:tensor.ndim] if tensor.strides else None)
     layout = (dlpack_type(tensor, name), shape, strides)
     pointer = (tensor.data or 0) + tensor.byte_offset
-    return View(array, OtherKind, pointer, layout, dlpack_device(tensor, name), readonly, None, capsule)
+    device = dlpack_device(tensor, name)
+    return View(array, OtherKind, pointer, layout, device, readonly, None if device == HOST else LEGACY, capsule)
 
 
 def dlpack_type(tensor, name):
@@ -365,8 +377,7 @@ def interface_view(array, name):
     code, shape, strides = type_of(word, name), tuple(described["shape"]), described.get("strides")
     strides = arrangement(shape, in_elements(strides, size, name)) if strides else None
     device = driver().device_of(pointer) if pointer else 0
-    stream = described.get("stream")
-    return View(array, OtherKind, pointer, (code, shape, strides), device, readonly, {1: None}.get(stream, stream), described)
+    return View(array, InterfaceKind, pointer, (code, shape, strides), device, readonly, described.get("stream"), described)
 
 
 # --- the driver: which device an address is on, and that its context is current
@@ -379,6 +390,7 @@ class Driver:
             self.cuda = ctypes.CDLL("libcuda.so.1")
         except OSError as failure:
             raise kf.SetupError(f"no NVIDIA driver: {failure}") from None
+        self.call("cuInit", 0)
         self.contexts = {}
 
     def call(self, name, *arguments):
@@ -390,17 +402,20 @@ class Driver:
         """The primary one, which torch, CuPy and JAX work in; kept until the process ends."""
         if device not in self.contexts:
             handle, context = c_int(), c_void_p()
-            self.call("cuInit", 0)
             self.call("cuDeviceGet", ctypes.byref(handle), device)
             self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), handle)
             self.contexts[device] = context
         return self.contexts[device]
 
+    def current(self):
+        context = c_void_p()
+        self.call("cuCtxGetCurrent", ctypes.byref(context))
+        return context.value
+
     def enter(self, device):
-        """Whether it became current by this, so that leave() has to follow."""
-        context, current = self.context(device), c_void_p()
-        self.call("cuCtxGetCurrent", ctypes.byref(current))
-        if current.value == context.value:
+        """Whether its context became current by this, so that leave() has to follow."""
+        context = self.context(device)
+        if self.current() == context.value:
             return False
         self.call("cuCtxPushCurrent_v2", context)
         return True
@@ -408,13 +423,36 @@ class Driver:
     def leave(self):
         self.call("cuCtxPopCurrent_v2", ctypes.byref(c_void_p()))
 
+    def within(self, device, name, *arguments):
+        """A call in a device's context."""
+        entered = self.enter(device)
+        try:
+            self.call(name, *arguments)
+        finally:
+            if entered:
+                self.leave()
+
     def device_of(self, pointer):
-        ordinal = c_int()
-        self.call("cuPointerGetAttribute", ctypes.byref(ordinal), self.ORDINAL, c_uint64(pointer))
+        ordinal, arguments = c_int(), (self.ORDINAL, c_uint64(pointer))
+        if self.current():
+            self.call("cuPointerGetAttribute", ctypes.byref(ordinal), *arguments)
+        else:
+            self.within(0, "cuPointerGetAttribute", ctypes.byref(ordinal), *arguments)
         return ordinal.value
 
-    def synchronise(self, stream):
-        self.call("cuStreamSynchronize", c_void_p(stream))
+    def synchronise(self, device, stream):
+        self.within(device, "cuStreamSynchronize", c_void_p(stream))
+
+    def close(self, device, close, handle):
+        """Closes what was loaded in a device's context, behind all that may run of it; never where that is gone."""
+        try:
+            entered = self.enter(device)
+        except kf.SetupError:
+            return
+        self.cuda.cuCtxSynchronize()
+        close(handle)
+        if entered:
+            self.leave()
 
 
 @functools.lru_cache(None)

@@ -99,7 +99,7 @@ class FakeDriver:
     def device_of(self, pointer):
         return pointer // 65536
 
-    def synchronise(self, stream):
+    def synchronise(self, device, stream):
         self.synchronised.append(stream)
 
 
