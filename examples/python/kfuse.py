@@ -17,9 +17,10 @@ Arguments
 
 Inputs are read where they are, by their strides (broadcast, transposed, negative, with gaps); nothing is copied. Their types
 are bool, uint8, int8, int32, int64, float16, bfloat16, float32 and float64 (bfloat16 in NumPy is that of ml_dtypes), those of
-the program's results follow by its rules. Operands of a product have no gaps. All are on one device, which the kernel is for: the CPU or a GPU. NumPy scalars
-are arrays without dimensions; other numbers are params. A kernel is looked up by the values of its params, too (3 ms for a
-new one): what changes with every call, such as a learning rate, is better an input without dimensions.
+the program's results follow by its rules. Operands of a product have no gaps. All are on one device, which the kernel is
+for: the CPU or a GPU. NumPy scalars are arrays without dimensions; other numbers are params. A kernel is looked up by the
+values of its params, too (3 ms for a new one): what changes with every call, such as a learning rate, is better an input
+without dimensions. An input that is called out is given by position.
 
 Results
 
@@ -33,7 +34,8 @@ those of the output, its strides any, and it overlaps no input:
 On a GPU work is enqueued in the caller's stream (torch's or CuPy's current one; that of __cuda_array_interface__, if it
 names one), and the call returns before it is done, as theirs do. Kernels run in the primary context of the device. JAX's
 arrays are waited for before a call and are ready behind it. Arrays of other libraries come by DLPack or
-__cuda_array_interface__; results of theirs are NumPy's on the CPU, and on a GPU out= has to be given.
+__cuda_array_interface__; results of theirs are NumPy's on the CPU, and on a GPU out= has to be given. What a CUDA graph
+captures is called once before, in the stream of the capture: it is then that a kernel is loaded and has its memory.
 
 What is called
 
@@ -135,6 +137,12 @@ class Function:
 
     def __init__(self, text, *, effort, trials, budget, strategy, seed, jobs, math, out_dtype, round_each_op, device, hot,
                  exact, retune, no_tune, point, source):
+        if not isinstance(text, str):
+            raise TypeError(f"a program is a text, not of {type(text).__qualname__}")
+        for option, value, most in (("trials", trials, 2 ** 32), ("budget", budget, 1e9), ("seed", seed, 2 ** 64),
+                                    ("jobs", jobs, 4096)):
+            if not 0 <= value < most:
+                raise UsageError(f"{option} is {value!r}; it is from 0 to {most:g}")
         self.text, self.device = text, device
         self._encoded, self._source = text.encode(), encoded(source)
         if "\0" in text:
@@ -155,10 +163,9 @@ class Function:
 
     def _signature(self):
         kinds = inspect.Parameter
-        given = [kinds(name, kinds.POSITIONAL_OR_KEYWORD) for name in self.inputs if name.isidentifier()]
-        named = [kinds(name, kinds.KEYWORD_ONLY, default=None) for name in (*self.params, "out")]
         try:
-            return inspect.Signature(given + named)
+            given = [kinds(name, kinds.POSITIONAL_OR_KEYWORD) for name in self.inputs]
+            return inspect.Signature(given + [kinds(name, kinds.KEYWORD_ONLY, default=None) for name in (*self.params, "out")])
         except ValueError:  # a name that Python keeps for itself
             return None
 
@@ -440,7 +447,8 @@ def gradient(text, wrt=(), floats=None):
     """The backward program of `text` by the inputs `wrt` (none: all floating ones): a dict of "program", its text,
     "cotangents", the name of each output's, and "results", the name of each input's. `floats` says which inputs are floating,
     by name, where that is not all."""
-    names = [kf.KfTensor(name=name.encode(), type=kf.KF_F32 if yes else kf.KF_I32, rank=-1) for name, yes in (floats or {}).items()]
+    names = [kf.KfTensor(name=name.encode(), type=kf.KF_F32 if floating else kf.KF_I32, rank=-1)
+             for name, floating in (floats or {}).items()]
     problem = kf.KfProblem(inputs=(kf.KfTensor * len(names))(*names), input_count=len(names))
     by = (ctypes.c_char_p * len(wrt))(*[name.encode() for name in wrt])
     written = kf.session().text(kf.library().kf_program_grad, text.encode(), len(text.encode()), ctypes.byref(problem), by,

@@ -385,13 +385,9 @@ def interface_view(array, name):
 class Driver:
     ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
 
-    def __init__(self):
-        try:
-            self.cuda = ctypes.CDLL("libcuda.so.1")
-        except OSError as failure:
-            raise kf.SetupError(f"no NVIDIA driver: {failure}") from None
+    def __init__(self, cuda):
+        self.cuda, self.contexts = cuda, {}
         self.call("cuInit", 0)
-        self.contexts = {}
 
     def call(self, name, *arguments):
         error = getattr(self.cuda, name)(*arguments)
@@ -457,4 +453,7 @@ class Driver:
 
 @functools.lru_cache(None)
 def driver():
-    return Driver()
+    try:
+        return Driver(ctypes.CDLL("libcuda.so.1"))
+    except OSError as failure:
+        raise kf.SetupError(f"no NVIDIA driver: {failure}") from None

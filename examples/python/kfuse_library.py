@@ -187,13 +187,14 @@ class Lease:
     idle = []
 
     def __init__(self):
+        self.process = os.getpid()
         try:
             self.session = self.idle.pop()
         except IndexError:
             self.session = Session()
 
     def __del__(self):
-        if hasattr(self, "session"):
+        if hasattr(self, "session") and self.process == os.getpid():  # a forked child drops its parent's
             self.idle.append(self.session)
 
 

@@ -137,7 +137,7 @@ def outputs():
 
 @part
 def tuned():
-    x, b, res = random(1024, 1024, dtype=torch.bfloat16), random(1024, dtype=torch.bfloat16), random(1024, 1024, dtype=torch.bfloat16, seed=1)
+    x, b, res = (random(*shape, dtype=torch.bfloat16, seed=i) for i, shape in enumerate(((1024, 1024), (1024,), (1024, 1024))))
     f = kfuse.fuse("gelu(x + b) + res", effort="quick", budget=10)
     kernel = f.kernel(x, b, res)
     close(f(x, b=b, res=res), F.gelu(x.double() + b.double()) + res.double())
@@ -239,16 +239,21 @@ def other_threads():
 
 @gpu_part
 def graphs():
-    f, x, y = fuse("x * 2 + 1"), torch.zeros(4096, device=DEVICE), torch.zeros(4096, device=DEVICE)
-    f(x, out=y)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        f(x, out=y)
-    x.fill_(5)
-    graph.replay()
-    torch.cuda.synchronize()
-    close(y, torch.full_like(y, 11))
-    return "captured by torch.cuda.graph, replayed"
+    stream, w = torch.cuda.Stream(), random(64, 128, seed=1)
+    for f, eager in ((fuse("x * 2 + w"), lambda x: x * 2 + w), (fuse("softmax(x @ v)"), lambda x: torch.softmax(x @ w.t(), -1))):
+        x, y = torch.zeros(64, 128, device=DEVICE), torch.zeros(64, 128 if f.inputs[1] == "w" else 64, device=DEVICE)
+        second = w if f.inputs[1] == "w" else w.t()
+        torch.cuda.synchronize()
+        with torch.cuda.stream(stream):
+            f(x, second, out=y)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=stream):
+            f(x, second, out=y)
+        x.copy_(random(64, 128, seed=5))
+        graph.replay()
+        torch.cuda.synchronize()
+        torch.testing.assert_close(y, eager(x), rtol=1e-3, atol=1e-5)
+    return "captured by torch.cuda.graph, replayed: one kernel, and two with memory between them"
 
 
 class Described:

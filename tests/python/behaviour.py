@@ -145,7 +145,13 @@ class Processes(unittest.TestCase):
         numpy.testing.assert_array_equal(f(x), x * 6)
 
     def test_a_forked_child_ends(self):
-        text = "f = fuse('x * 6'); x = numpy.ones(100000, 'f4'); f(x); import os\nif os.fork() == 0: sys.exit(0)\nprint(os.wait()[1])"
+        text = """
+import os
+f, x = fuse("x * 6"), numpy.ones(100000, "f4")
+f(x)
+if os.fork() == 0: f(x); sys.exit(0)
+print(os.wait()[1])
+"""
         self.assertEqual(output(child(text)), "0\n")
 
     def test_without_a_library(self):

@@ -2,7 +2,7 @@
 python=${PYTHON:-python3}
 command -v "$python" >/dev/null || skip "no $python"
 case $PART in
-layout) needs= ;;
+layout | driver) needs= ;;
 torch_arrays) needs='torch numpy' ;;
 jax_arrays) needs='jax numpy' ;;
 *) needs=numpy ;;

@@ -116,7 +116,8 @@ class Interface(unittest.TestCase):
 
     def test_layout(self):
         view = self.view()
-        self.assertEqual((view.pointer, view.layout, view.device, view.readonly), (4096, (kfuse_library.KF_F32, (2, 3), None), 0, False))
+        self.assertEqual((view.pointer, view.layout), (4096, (kfuse_library.KF_F32, (2, 3), None)))
+        self.assertEqual((view.device, view.readonly, view.stream), (0, False, None))
         self.assertEqual(self.view(strides=(12, 4)).layout[2], None)
         self.assertEqual(self.view(strides=(4, 8)).layout[2], (1, 2))
         self.assertEqual(self.view(strides=(-12, 4), data=(131072, True)).layout[2], (-3, 1))

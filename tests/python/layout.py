@@ -47,8 +47,8 @@ class Layout(unittest.TestCase):
             name = structure.__name__
             self.assertEqual(ctypes.sizeof(structure), asked[name], name)
             for field, _ in structure._fields_:
-                place = getattr(structure, field)
-                self.assertEqual((place.offset, place.size), (asked[f"{name}.{field}"], asked[f"{name}:{field}"]), f"{name}.{field}")
+                place, expected = getattr(structure, field), (asked[f"{name}.{field}"], asked[f"{name}:{field}"])
+                self.assertEqual((place.offset, place.size), expected, f"{name}.{field}")
 
     def test_every_member_is_there(self):
         for structure in STRUCTURES:

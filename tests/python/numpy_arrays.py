@@ -49,6 +49,14 @@ class Arguments(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, text):
                 call()
 
+    def test_names_that_python_keeps(self):
+        f = fuse("z = lambda * 2 + out + y")
+        self.assertEqual(f(self.x, self.x, self.x).tolist(), (self.x * 4).tolist())
+        self.assertEqual(f(self.x, self.x, **{"y": self.x}).tolist(), (self.x * 4).tolist())
+        self.assertIsNone(f.__signature__)
+        self.assertRaises(TypeError, fuse, 3)
+        self.assertRaises(TypeError, fuse, b"x")
+
     def test_scalars_are_arrays_without_dimensions(self):
         result = self.f(numpy.float32(1), numpy.float32(2), numpy.array(3, "f4"))
         self.assertEqual((type(result), result.shape, result[()]), (numpy.ndarray, (), 8))
@@ -198,7 +206,8 @@ class Outputs(unittest.TestCase):
         line = numpy.zeros(32, "f4")
         sharing = numpy.lib.stride_tricks.as_strided(line, (4, 6), (4, 4))
         for text, error, out in (("read-only", ValueError, frozen), ("shape", ValueError, numpy.zeros((4, 5), "f4")),
-                                 ("shape", ValueError, numpy.zeros(24, "f4")), ("shape", ValueError, numpy.zeros((6, 4), "f4").T[None]),
+                                 ("shape", ValueError, numpy.zeros(24, "f4")),
+                                 ("shape", ValueError, numpy.zeros((6, 4), "f4").T[None]),
                                  ("is float64", TypeError, numpy.zeros((4, 6))), ("share a place", ValueError, sharing),
                                  ("2 arrays", ValueError, (frozen, frozen)), ("0 arrays", ValueError, ()),
                                  ("overlaps", kfuse.ProgramError, x), ("overlaps", kfuse.ProgramError, x[::-1]),
@@ -245,6 +254,9 @@ class Failures(unittest.TestCase):
     def test_options(self):
         for options in (dict(effort="slow"), dict(math="loose"), dict(out_dtype="f8")):
             with self.assertRaisesRegex(kfuse.UsageError, "choose"):
+                fuse("x", **options)
+        for options in (dict(trials=-1), dict(budget=float("nan")), dict(seed=2 ** 64), dict(jobs=-3)):
+            with self.assertRaisesRegex(kfuse.UsageError, "it is from 0 to"):
                 fuse("x", **options)
         for options in (dict(strategy="none"), dict(point="NONSENSE=1")):
             with self.assertRaises(kfuse.UsageError):

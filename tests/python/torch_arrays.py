@@ -34,7 +34,8 @@ class Tensors(unittest.TestCase):
 
     def test_layouts(self):
         f, x = fuse("x * 2 + 1"), torch.randn(6, 8)
-        for view in (x.t(), x[:, ::2], x[1:, 3:], x[0], x[0, 0], x[:0], x.expand(3, 6, 8), x[:, :1].expand(6, 8), x[None, :, None]):
+        for view in (x.t(), x[:, ::2], x[1:, 3:], x[0], x[0, 0], x[:0], x.expand(3, 6, 8), x[:, :1].expand(6, 8),
+                     x[None, :, None]):
             result = f(view)
             torch.testing.assert_close(result, view * 2 + 1)
             self.assertTrue(result.is_contiguous())
@@ -120,7 +121,8 @@ class Operators(unittest.TestCase):
         operator = op("broadcasts", "x * a + b * c")
         shapes = (3, 1, 5), (4, 1), (5,), (1,)
         self.check(operator, lambda x, a, b, c: x * a + b * c, [torch.randn(*shape, dtype=torch.float64) for shape in shapes])
-        self.check(operator, lambda x, a, b, c: x * a + b * c, [torch.randn(()), torch.randn(2), torch.randn(()), torch.randn(1, 1)])
+        shapes = (), (2,), (), (1, 1)
+        self.check(operator, lambda x, a, b, c: x * a + b * c, [torch.randn(shape) for shape in shapes])
 
     def test_rmsnorm_with_a_param(self):
         operator = op("rmsnorm", "param eps = 1e-5; y = x / sqrt(mean(x * x) + eps) * g")
