@@ -9,6 +9,7 @@
 #   examples   each of examples/, at its full size, in a fresh store
 #   bench      beside cuBLAS, torch eager and torch.compile: tests/bench/bench.py, rows into $OUT/bench.json
 #   large      arrays whose byte offsets need 64 bits
+#   python     examples/python on torch tensors, beside torch eager
 #   dependent  calls that begin before the one ahead has ended: dependent.py
 #   start      wall time of a first run (new process, empty store), and of one that the store answers
 # BUILD names the build folder (default build/release). Times are of this machine; they decide nothing here.
@@ -109,6 +110,8 @@ fi
 if part bench; then
     BUILD=$build check python3 tests/bench/bench.py --out "${OUT:-$store}/bench.json"
 fi
+
+if part python; then BUILD=$build check python3 tests/gpu/python.py; fi
 
 if part dependent; then BUILD=$build check python3 tests/gpu/dependent.py; fi
 
