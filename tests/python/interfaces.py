@@ -9,6 +9,13 @@ import kfuse_arrays
 import kfuse_library
 
 
+OLD_NUMPY = tuple(map(int, numpy.__version__.split(".")[:2])) < (2, 1)  # exports what may be written, without version
+
+
+def export(array, max_version):
+    return array.__dlpack__() if OLD_NUMPY else array.__dlpack__(max_version=max_version)
+
+
 class Exporter:
     """NumPy's memory under another name."""
 
@@ -20,7 +27,7 @@ class Exporter:
 
     def __dlpack__(self, *, max_version=None):
         self.asked.append(max_version)
-        return self.array.__dlpack__(max_version=max_version)
+        return export(self.array, max_version)
 
 
 class OldExporter(Exporter):
@@ -38,7 +45,7 @@ class OnDevice(Exporter):
 
     def __dlpack__(self, *, max_version=None, stream="none"):
         self.asked.append(stream)
-        return self.array.__dlpack__(max_version=max_version)
+        return export(self.array, max_version)
 
 
 class DLPack(unittest.TestCase):
@@ -59,7 +66,7 @@ class DLPack(unittest.TestCase):
         numpy.testing.assert_array_equal(room[:, ::2], x + 1)
         frozen = numpy.zeros((3, 4), "f4")
         frozen.flags.writeable = False
-        with self.assertRaisesRegex(ValueError, "read-only"):
+        with self.assertRaises(BufferError if OLD_NUMPY else ValueError):
             fuse("x + 1")(x, out=Exporter(frozen))
         updated = Exporter(x)
         self.assertIs(fuse("x = x * 5")(updated), updated)
