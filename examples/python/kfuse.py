@@ -267,8 +267,7 @@ class Call:
                 view = self.inputs[tensor.updates]
             elif view is None:
                 kind = kind or self._kind()
-                view = kind.view(kind.empty(tensor.shape, kernel.codes[i], self.device), tensor.name)
-                view.readonly = False
+                view = kind.empty(tensor.shape, kernel.codes[i], self.device)
             if view.readonly:
                 raise ValueError(f"{tensor.name} is read-only")
             views.append(view)

@@ -73,8 +73,8 @@ def share_places(shape, strides):
     return False
 
 
-# --- kinds. view: what an array is; empty: a result to be written; stream: the caller's on that device; finish: the result as
-# its library has it, behind the launch.
+# --- kinds. view: what an array is; empty: a result to be written, as a view; stream: the caller's on that device; finish: the
+# result as its library has it, behind the launch.
 
 class NumpyKind:
     @staticmethod
@@ -89,7 +89,8 @@ class NumpyKind:
     @staticmethod
     def empty(shape, code, device):
         import numpy
-        return numpy.empty(shape, numpy_dtype(code))
+        array = numpy.empty(shape, numpy_dtype(code))
+        return View(array, NumpyKind, array.__array_interface__["data"][0], None)
 
     @staticmethod
     def stream(device):
@@ -151,8 +152,9 @@ class TorchKind:
 
     @staticmethod
     def empty(shape, code, device):
-        torch = sys.modules["torch"]
-        return torch.empty(shape, dtype=getattr(torch, NAMES[code]), device=device_name(device))
+        dtype, place = torch_names(code, device)
+        tensor = sys.modules["torch"].empty(shape, dtype=dtype, device=place)
+        return View(tensor, TorchKind, tensor.data_ptr(), None, device)
 
     @staticmethod
     def stream(device):
@@ -168,6 +170,12 @@ def torch_type(dtype, name):
     return type_of(str(dtype).removeprefix("torch."), name)
 
 
+@functools.lru_cache(None)
+def torch_names(code, device):
+    torch = sys.modules["torch"]
+    return getattr(torch, NAMES[code]), torch.device(device_name(device))
+
+
 class CupyKind:
     @staticmethod
     def view(array, name):
@@ -181,7 +189,8 @@ class CupyKind:
     def empty(shape, code, device):
         cupy = sys.modules["cupy"]
         with cupy.cuda.Device(device):
-            return cupy.empty(shape, numpy_dtype(code))
+            array = cupy.empty(shape, numpy_dtype(code))
+        return View(array, CupyKind, array.data.ptr, None, device)
 
     @staticmethod
     def stream(device):
@@ -213,7 +222,9 @@ class JaxKind:
             raise TypeError(f"a result is {NAMES[code]}, which JAX has with jax_enable_x64 alone")
         place = jax.devices("cpu")[0] if device == HOST else jax.devices("cuda")[device]
         with jax.default_device(place):
-            return jax.numpy.empty(shape or (1,), NAMES[code])
+            view = JaxKind.view(jax.numpy.empty(shape or (1,), NAMES[code]), "a result")
+        view.readonly = False
+        return view
 
     @staticmethod
     def stream(device):
