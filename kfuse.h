@@ -194,6 +194,13 @@ KF_API void kf_free(void *memory);
 KF_API KfStatus kf_program_evaluate(KfProgram *program, const void *const *inputs,
                                     void *const *outputs);
 
+/* What goes in and comes out, before shapes are known: {"inputs":["x","b"],"params":["eps"],"outputs":["y"]},
+ * in the order of kf_program_input and kf_program_output; an output that updates an input has its name.
+ * Statements alone are looked at: what else is wrong kf_program_open says. `source` as in KfProblem. *out is
+ * freed with kf_free. */
+KF_API KfStatus kf_program_names(KfSession *session, const char *text, size_t length,
+                                 const char *source, char **out);
+
 /* The backward program of `text`, in the language: `dy` for each output y in, `dx` for each input x out
  * (grad.h says what it does where). No shape is needed, and none is in the result. Of `problem` (or NULL:
  * all f32) the source's name and the inputs' types alone are looked at. `wrt`: the inputs to derive by;
@@ -266,6 +273,9 @@ typedef struct KfResult {
     double max_ulp;
     uint32_t candidates, compiled; /* tried when it was tuned; compiled in this run */
     bool cached;                   /* answered from the store */
+    /* Bytes that one call's kernels hand each other, held by the kernel: unless it is 0, calls in two
+     * streams must not be in flight at once. */
+    uint64_t workspace;
 } KfResult;
 KF_API KfResult kf_kernel_result(const KfKernel *kernel);
 

@@ -11,6 +11,7 @@
 #   bench      beside cuBLAS, torch eager and torch.compile: tests/bench/bench.py, rows into $OUT/bench.json
 #   emit       what kfuse emit writes, tuned here: its self-test, with each binary and by way of PTX
 #   large      arrays whose byte offsets need 64 bits
+#   python     examples/python on torch tensors, beside torch eager
 #   dependent  calls that begin before the one ahead has ended: dependent.py
 #   start      wall time of a first run (new process, empty store), and of one that the store answers
 # BUILD names the build folder (default build/release). Times are of this machine; they decide nothing here.
@@ -116,6 +117,8 @@ fi
 if part bench; then
     BUILD=$build check python3 tests/bench/bench.py --out "${OUT:-$store}/bench.json"
 fi
+
+if part python; then BUILD=$build check python3 tests/gpu/python.py; fi
 
 if part dependent; then BUILD=$build check python3 tests/gpu/dependent.py; fi
 
