@@ -334,11 +334,16 @@ KF_API const char *kf_space_point(KfSpace *space, size_t index);
 /* --- around it. *text is freed with kf_free. */
 
 KF_API KfStatus kf_devices(KfSession *session, char **text);
+/* KF_OK if the machine has the device of that name, "cuda:1"; else one line in `why` (`size` bytes). */
+KF_API KfStatus kf_device_find(const char *name, char *why, size_t size);
 /* name NULL: all, a line each. */
 KF_API KfStatus kf_ops(KfSession *session, const char *name, char **text);
 /* Tests every op of a .kf file on every device present. */
 KF_API KfStatus kf_ops_check(KfSession *session, const char *path, char **text);
-/* command: "ls", "show" (argument: the start of a key), "clear", "path". */
+/* command: "ls", "show" (argument: the start of a key), "clear", "path"; "export" (argument: a file, or NULL:
+ * the lines are the text), "import" (a file of such lines, "-": standard input), "merge" (another store's
+ * database): what comes in is judged and timed on this device before it answers. "export-binaries" and
+ * "import-binaries" have the compiled kernels, too: only from whom you would run a program. */
 KF_API KfStatus kf_cache(KfSession *session, const char *command, const char *argument,
                          char **text);
 

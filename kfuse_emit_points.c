@@ -114,7 +114,8 @@ static bool best_trial(Points *p, const TuneProblem *problem, const char *key, C
         *choice = found;
         choice->time = result->time;
         choice->spread = result->spread;
-        choice->origin = arena_printf(p->arena, "stored: tuned on %s at %s",
+        choice->origin = arena_printf(p->arena, "%s: tuned on %s at %s",
+                                      trials[i].imported ? "imported, not judged here" : "stored",
                                       one_line(p->arena, field(key, "device", 0)), trials[i].shape);
     }
     return choice->time > 0;

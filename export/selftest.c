@@ -125,11 +125,11 @@ bool export_selftest(Text *out, const Export *e, Why *why) {
         text_printf(out, "    {axes_%u, right_%u, %u},\n", i, i, counts[i]);
     text_add(out, "};\n\n");
     free(counts);
-    export_text(out, e, "sample.h");
+    export_piece(out, e, "sample.h");
     text_add(out, "\n");
-    export_text(out, e, export_is_cuda(e) ? "selftest_cuda.c" : "selftest_c.c");
+    export_piece(out, e, export_is_cuda(e) ? "selftest_cuda.c" : "selftest_c.c");
     text_add(out, "\n");
-    export_text(out, e, "selftest.c");
+    export_piece(out, e, "selftest.c");
     text_add(out, "\n#endif\n");
     return good;
 }
