@@ -351,7 +351,7 @@ class Kernel:
             layouts, device, params, outs = call.key
             program = Program(session, function, layouts, params, device, outs)
             check_outs(call.outs, program.outputs)
-            self._handle = kf.tune(session, program.handle, ctypes.byref(function._tune))
+            self._handle = search(session, program, function, call)
             kf.own(self, _closer(device), self._handle, program)
             self.workspace = lib.kf_kernel_result(self._handle).workspace
         if program.said:
@@ -396,6 +396,19 @@ class Kernel:
 
     def __repr__(self):
         return f"<kfuse.Kernel {self.result['winner']} of {self.text!r} on {arrays.device_name(self.device)}>"
+
+
+def search(session, program, function, call):
+    """A kernel's handle. On a GPU what is in flight ends first, so that it is not timed."""
+    if call.device != arrays.HOST and not function._tune.no_tune:
+        arrays.driver().within(call.device, "cuCtxSynchronize")
+    try:
+        return kf.tune(session, program.handle, ctypes.byref(function._tune))
+    except NoKernelError as failure:
+        strided = [name for name, view in zip(function.inputs, call.inputs) if view.layout[2]]
+        if not strided:
+            raise
+        raise NoKernelError(f"{failure}\n{', '.join(strided)}: not row-major; a copy that is may have a kernel") from None
 
 
 def run_by_copies(handle, inputs, outputs, stream):
@@ -460,6 +473,7 @@ def torch_op(name, text, **options):
     """A custom operator of torch, "library::name", that computes `text` and has its derivative: it works under autograd,
     torch.compile and torch.export. Its arguments are the program's inputs, tensors, and its params, by keyword; options are
     those of fuse(). A program that updates an input in place has no derivative, and its operator mutates that argument.
+    torch.compile compiles anew for new shapes. Tensors with gaps are copied where no kernel takes them, as in a product.
 
         bias_gelu = kfuse.torch_op("demo::bias_gelu", "gelu(x + b)")
         bias_gelu(x, b).sum().backward()

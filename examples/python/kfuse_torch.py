@@ -4,6 +4,7 @@ In: a name, a text. Out: an operator with a kernel (kfuse.Function), a fake kern
 without a device) and a derivative. One idea: both directions are Functions, and the backward one is an operator of its own,
 NAME_backward, so that torch.compile sees it, too."""
 import functools
+import weakref
 
 import torch
 
@@ -49,10 +50,23 @@ def given(params):
     return {name: value for name, value in params.items() if value is not None}
 
 
+_dense = weakref.WeakSet()  # Functions that have met a layout without a kernel: their inputs are made row-major
+
+
 def run(function, tensors, params):
+    """The outputs. Operands of a product may have gaps in torch, and an expanded cotangent is one: these are copied."""
+    updates = set(function.outputs) & set(function.inputs)
+    strided = not updates and not all(tensor.is_contiguous() for tensor in tensors)
     with torch.no_grad():
-        outputs = function(*tensors, **given(params))
-    return outputs if isinstance(outputs, tuple) else (outputs,)
+        try:
+            if not (strided and function in _dense):
+                outputs = function(*tensors, **given(params))
+                return outputs if isinstance(outputs, tuple) else (outputs,)
+        except kfuse.NoKernelError:
+            if not strided:
+                raise
+            _dense.add(function)
+        return run(function, [tensor.contiguous() for tensor in tensors], params)
 
 
 def fake(function, tensors, params):

@@ -170,6 +170,13 @@ class Operators(unittest.TestCase):
         torch.tanh(other.t()).t()[::2].sum().backward()
         torch.testing.assert_close(leaf.grad, other.grad)
 
+    def test_products_of_tensors_with_gaps(self):
+        operator, x, w = op("gaps", "x @ w.T"), torch.randn(5, 9), torch.randn(7, 20)[:, 3:12]
+        self.check(operator, F.linear, [x, w])
+        leaf = x.clone().requires_grad_()
+        operator(leaf, w).sum().backward()  # the cotangent is one number, expanded
+        torch.testing.assert_close(leaf.grad, w.sum(0).expand(5, 9))
+
     def test_updates(self):
         operator = op("update", "m = 0.9 * m + g; p = p - 0.1 * m")
         m, g, p = torch.randn(5), torch.randn(5), torch.randn(5)
