@@ -194,6 +194,13 @@ KF_API void kf_free(void *memory);
 KF_API KfStatus kf_program_evaluate(KfProgram *program, const void *const *inputs,
                                     void *const *outputs);
 
+/* What goes in and comes out, before shapes are known: {"inputs":["x","b"],"params":["eps"],"outputs":["y"]},
+ * in the order of kf_program_input and kf_program_output; an output that updates an input has its name.
+ * Statements alone are looked at: what else is wrong kf_program_open says. `source` as in KfProblem. *out is
+ * freed with kf_free. */
+KF_API KfStatus kf_program_names(KfSession *session, const char *text, size_t length,
+                                 const char *source, char **out);
+
 /* The backward program of `text`, in the language: `dy` for each output y in, `dx` for each input x out
  * (grad.h says what it does where). No shape is needed, and none is in the result. Of `problem` (or NULL:
  * all f32) the source's name and the inputs' types alone are looked at. `wrt`: the inputs to derive by;
@@ -266,8 +273,26 @@ typedef struct KfResult {
     double max_ulp;
     uint32_t candidates, compiled; /* tried when it was tuned; compiled in this run */
     bool cached;                   /* answered from the store */
+    /* Bytes that one call's kernels hand each other, held by the kernel: unless it is 0, calls in two
+     * streams must not be in flight at once. */
+    uint64_t workspace;
 } KfResult;
 KF_API KfResult kf_kernel_result(const KfKernel *kernel);
+
+/* Files that need neither kfuse nor a compiler where they run: the kernels' text and binaries, a
+ * launcher in C with a test of itself, a manifest (doc/exporting.md). */
+typedef struct KfEmitOptions {
+    const char *folder; /* made if need be; files that are there are replaced */
+    const char *name;   /* of files and functions, a C identifier; NULL: "kernel" */
+    const char *archs;  /* "sm_80,sm_90": CUDA's; NULL: the kernel's device's, or sm_80 and sm_90 */
+    const char
+        *point; /* as KfTuneOptions.point; NULL: the kernel's, else stored ones, else the default */
+    bool header; /* all in one file, NAME.h */
+} KfEmitOptions;
+/* `kernel`, tuned from `program`, says the point and the device; NULL: no device is needed, and the language is
+ * CUDA, or C if program's device is the cpu. *summary, a line a file and a line for what was chosen, is freed with kf_free. */
+KF_API KfStatus kf_emit(KfProgram *program, const KfKernel *kernel, const KfEmitOptions *options,
+                        char **summary);
 
 /* An end of a kernel's bucket, and what the kernel loses there against the point that wins at that
  * very shape. */
@@ -309,11 +334,16 @@ KF_API const char *kf_space_point(KfSpace *space, size_t index);
 /* --- around it. *text is freed with kf_free. */
 
 KF_API KfStatus kf_devices(KfSession *session, char **text);
+/* KF_OK if the machine has the device of that name, "cuda:1"; else one line in `why` (`size` bytes). */
+KF_API KfStatus kf_device_find(const char *name, char *why, size_t size);
 /* name NULL: all, a line each. */
 KF_API KfStatus kf_ops(KfSession *session, const char *name, char **text);
 /* Tests every op of a .kf file on every device present. */
 KF_API KfStatus kf_ops_check(KfSession *session, const char *path, char **text);
-/* command: "ls", "show" (argument: the start of a key), "clear", "path". */
+/* command: "ls", "show" (argument: the start of a key), "clear", "path"; "export" (argument: a file, or NULL:
+ * the lines are the text), "import" (a file of such lines, "-": standard input), "merge" (another store's
+ * database): what comes in is judged and timed on this device before it answers. "export-binaries" and
+ * "import-binaries" have the compiled kernels, too: only from whom you would run a program. */
 KF_API KfStatus kf_cache(KfSession *session, const char *command, const char *argument,
                          char **text);
 

@@ -103,6 +103,13 @@ static double or_zero(double value) {
     return isnan(value) ? 0 : value;
 }
 
+static uint64_t workspace(const Run *run) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < run->temporaries.count; i++)
+        bytes += (uint64_t)run->temporaries.data[i];
+    return bytes;
+}
+
 KfResult kf_kernel_result(const KfKernel *kernel) {
     const Report *r = &kernel->report;
     return (KfResult){r->winner,
@@ -113,5 +120,6 @@ KfResult kf_kernel_result(const KfKernel *kernel) {
                       or_zero(r->max_ulp),
                       r->cached ? 0 : (uint32_t)r->candidates,
                       (uint32_t)r->compiled,
-                      r->cached != 0};
+                      r->cached != 0,
+                      workspace(kernel->run)};
 }

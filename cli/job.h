@@ -9,6 +9,8 @@ typedef struct Progress {
     uint32_t last; /* quarters already told, where there is no terminal */
 } Progress;
 
+struct Fleet;
+
 typedef struct Job {
     const Options *options;
     KfSession *session;
@@ -22,7 +24,12 @@ typedef struct Job {
     KfTemplate *template;
     KfProgram *program;
     KfKernel *kernel;
+    const struct Fleet *fleet; /* of a process of `kfuse tune-all`, and which device is its own */
+    uint32_t device;
 } Job;
+
+/* Opens the job's session, does `body`, closes what is open. */
+typedef KfStatus WithSession(Job *job, KfStatus (*body)(Job *job));
 
 /* Prints "kfuse: message" and returns `status`. */
 KfStatus job_complain(KfStatus status, const char *message);
@@ -47,5 +54,11 @@ KfStatus job_run(Job *job);
 KfStatus job_tune_file(Job *job);
 /* `kfuse warm`: a file of command lines into the store. */
 KfStatus job_warm(Job *job);
+/* `kfuse tune-all`: likewise, on several devices at once; `job` has no session, its processes open one
+ * each. */
+KfStatus job_tune_all(Job *job, WithSession *with_session);
+
+/* `kfuse emit`: files to ship. */
+KfStatus job_emit(Job *job);
 
 #endif

@@ -131,8 +131,34 @@ static bool take_check(Parse *p, char *v) {
     p->options->check = v;
     return true;
 }
+static bool take_name(Parse *p, char *v) {
+    p->options->name = v;
+    return true;
+}
+static bool take_arch(Parse *p, char *v) {
+    p->options->archs = v;
+    return true;
+}
+static bool take_format(Parse *p, char *v) {
+    p->options->format = v;
+    return true;
+}
 static bool take_device(Parse *p, char *v) {
     p->options->device = v;
+    return true;
+}
+static bool take_devices(Parse *p, char *v) {
+    p->options->devices = v;
+    return true;
+}
+static bool take_shard(Parse *p, char *v) {
+    unsigned shard, shards;
+    int end = 0;
+    if (sscanf(v, "%9u/%9u%n", &shard, &shards, &end) != 2 || v[end] || *v < '0' || *v > '9' ||
+        shard < 1 || shard > shards)
+        return wrong(p, "--shard takes I/N, from 1/N to N/N, not '%s'%s", v, "");
+    p->options->shard = shard;
+    p->options->shards = shards;
     return true;
 }
 static bool take_effort(Parse *p, char *v) {
@@ -238,6 +264,7 @@ FLAG(exact, (p->options->tune.exact = true))
 FLAG(retune, (p->options->tune.retune = true))
 FLAG(no_tune, (p->options->tune.no_tune = true))
 FLAG(round, (p->options->round_each_op = true))
+FLAG(binaries, (p->options->binaries = true))
 FLAG(json, (p->options->json = true))
 FLAG(quiet, (p->options->quiet = true))
 FLAG(time, (p->options->time = true))
@@ -261,9 +288,13 @@ static const Option table[] = {
     {"--param", "NAME=VALUE", "value of a run-time scalar (`param NAME = …` in the program)",
      take_param},
     {"--device", "NAME[:N]", "cuda:0, cpu (default: a GPU if there is one, else cpu)", take_device},
+    {"--devices", "all|NAMES", "tune-all: cuda:0,cuda:1, a process each (default: --device alone)",
+     take_devices},
+    {"--shard", "I/N", "tune-all: lines I, I+N, I+2N … of the list alone", take_shard},
     {"--ops", "FILE", "more functions, one definition a line", take_ops},
     {"-f", "FILE", "the program from a file ('-': standard input)", take_file},
-    {"-o", "[NAME=]FILE", "where `run` puts an output (.npy), or `dump` its text", take_output},
+    {"-o", "[NAME=]FILE", "where `run` puts an output (.npy), `dump` its text, `emit` its files",
+     take_output},
     {"--math", "MODE", "default, strict, fast (fma, reciprocals, sums reordered), tf32 (products)",
      take_math},
     {"--round-each-op", NULL, "round after every operation, as an eager framework does",
@@ -307,7 +338,11 @@ static const Option table[] = {
     {"--cuda", NULL, "dump: the CUDA kernel", take_cuda},
     {"--c", NULL, "dump: the C kernel", take_c},
     {"--wrt", "NAMES", "grad: the inputs to derive by: x,b (default: all floating ones)", take_wrt},
+    {"--name", "NAME", "emit: of files and functions (default: kernel)", take_name},
+    {"--arch", "SM,…", "emit: sm_80,sm_90 (default: the device's, else these)", take_arch},
+    {"--format", "header", "emit: all in one file, NAME.h", take_format},
     {"--check", "FILE", "ops: test a .kf file on every device present", take_check},
+    {"--binaries", NULL, "cache export, import: with the compiled kernels", take_binaries},
     {"--json", NULL, "the report as one JSON object", take_json},
     {"--quiet", NULL, "no progress", take_quiet},
     {"--time", NULL, "where the run's time went, on standard error", take_time},
@@ -318,8 +353,8 @@ static const Option table[] = {
 
 enum { TABLE = sizeof table / sizeof *table };
 
-static const char *const commands[] = {"",      "run",  "dump", "ops",  "devices",
-                                       "cache", "warm", "tune", "grad", NULL};
+static const char *const commands[] = {"",     "run",  "dump", "ops",  "devices",  "cache",
+                                       "warm", "tune", "grad", "emit", "tune-all", NULL};
 
 void options_help(bool all) {
     fputs(
@@ -336,9 +371,15 @@ void options_help(bool all) {
         "--launch …\n"
         "  kfuse grad EXPR --wrt x,b               its backward program: dx, db from the "
         "cotangent dout\n"
+        "  kfuse emit EXPR --shape DIMS -o DIR     files to ship: .cu, cubins, a C launcher with a "
+        "self-test\n"
         "  kfuse warm FILE                         tune what its lines say: EXPR --shape DIMS "
         "[options]\n"
-        "  kfuse devices | cache ls|show|clear|path\n\n",
+        "  kfuse tune-all FILE                     the same on every GPU (--devices all), with a "
+        "summary\n"
+        "  kfuse cache ls|show|clear|path          the store; cache export|import|merge FILE: from "
+        "and to others\n"
+        "  kfuse devices                           what there is to tune on\n\n",
         stdout);
     if (all) {
         for (size_t i = 0; i < TABLE; i++)

@@ -13,7 +13,9 @@ typedef enum Command {
     COMMAND_CACHE,
     COMMAND_WARM,
     COMMAND_TEMPLATE,
-    COMMAND_GRAD
+    COMMAND_GRAD,
+    COMMAND_EMIT,
+    COMMAND_TUNE_ALL
 } Command;
 
 enum { OPTION_WORDS = 600, OPTION_NAMED = 300 };
@@ -40,9 +42,13 @@ typedef struct Options {
     const char *ops[OPTION_NAMED]; /* --ops FILE, or `ops --check FILE` in `check` */
     size_t ops_count;
     const char *file, *device, *out_dtype, *check;
+    const char *name, *archs, *format; /* emit */
+    const char *devices;    /* tune-all: "all", "cuda:0,cuda:1"; NULL: `device` */
+    unsigned shard, shards; /* tune-all: lines I, I + N …, I from 1 on; 0 of 0: all */
     KfMath math;
     KfStage stage;
-    bool has_stage, round_each_op, verify_bucket, json, quiet, time, help, help_all, version;
+    bool has_stage, round_each_op, verify_bucket, binaries, json, quiet, time, help, help_all,
+        version;
     KfTuneOptions tune;
 } Options;
 

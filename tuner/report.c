@@ -207,19 +207,6 @@ void report_text(Text *out, const Report *r) {
 
 /* --- JSON */
 
-static void json_string(Text *out, const char *string) {
-    text_add(out, "\"");
-    for (const char *c = string; *c; c++) {
-        if (*c == '"' || *c == '\\')
-            text_printf(out, "\\%c", *c);
-        else if ((unsigned char)*c < 0x20)
-            text_printf(out, "\\u%04x", *c);
-        else
-            text_add_bytes(out, c, 1);
-    }
-    text_add(out, "\"");
-}
-
 static void json_real(Text *out, const char *key, double value) {
     if (isfinite(value))
         text_printf(out, ",\"%s\":%.9g", key, value);
@@ -229,7 +216,7 @@ static void json_real(Text *out, const char *key, double value) {
 
 static void json_text(Text *out, const char *key, const char *value) {
     text_printf(out, ",\"%s\":", key);
-    json_string(out, value);
+    text_add_json(out, value);
 }
 
 /* "a, b" as a list of texts. */
@@ -242,7 +229,7 @@ static void json_list(Text *out, const char *key, const char *items) {
         text_clear(&item);
         text_add_bytes(&item, at, (size_t)(end - at));
         if (at != items) text_add(out, ",");
-        json_string(out, text_string(&item));
+        text_add_json(out, text_string(&item));
     }
     text_add(out, "]");
     text_free(&item);
@@ -321,7 +308,7 @@ static void json_failed(Text *out, const Report *r) {
 
 void report_json(Text *out, const Report *r) {
     text_add(out, "{\"expression\":");
-    json_string(out, r->expression);
+    text_add_json(out, r->expression);
     json_shape(out, r->shape);
     json_text(out, "dtype", r->dtype);
     json_text(out, "device", r->device);

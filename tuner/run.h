@@ -41,6 +41,10 @@ typedef struct Run {
 bool run_add(Arena *arena, Run *run, const Template *template, const Point *point,
              const Bound *bound, Bindings bindings, uint32_t module, const char **why);
 
+/* Bytes that each pointer must be aligned to: VEC elements of the widest array, at most one 16-byte
+ * access. */
+uint32_t run_alignment(const Template *template, const Point *point, const Bound *bound);
+
 /* As bytes for a worker, and back (NULL if damaged). */
 void run_write(Text *out, const Run *run);
 Run *run_read(Arena *arena, const void *bytes, size_t length, size_t *used);

@@ -60,6 +60,19 @@ void text_printf(Text *text, const char *format, ...) {
     va_end(args);
 }
 
+void text_add_json(Text *out, const char *string) {
+    text_add(out, "\"");
+    for (const char *c = string; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            text_printf(out, "\\%c", *c);
+        else if ((unsigned char)*c < 0x20)
+            text_printf(out, "\\u%04x", *c);
+        else
+            text_add_bytes(out, c, 1);
+    }
+    text_add(out, "\"");
+}
+
 void text_clear(Text *text) {
     text->length = 0;
     if (text->data) text->data[0] = 0;
