@@ -273,9 +273,7 @@ typedef struct KfResult {
     double max_ulp;
     uint32_t candidates, compiled; /* tried when it was tuned; compiled in this run */
     bool cached;                   /* answered from the store */
-    /* Bytes that one call's kernels hand each other, held by the kernel: unless it is 0, calls in two
-     * streams must not be in flight at once. */
-    uint64_t workspace;
+    uint64_t workspace; /* bytes that one call's kernels hand each other, held for each stream */
 } KfResult;
 KF_API KfResult kf_kernel_result(const KfKernel *kernel);
 

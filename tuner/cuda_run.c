@@ -26,9 +26,7 @@ static Outcome find_kernel(DeviceState *state, Module *module, const char *entry
         if (strcmp((*kernel)->entry, entry) == 0) return OUTCOME_OK;
     }
     CUfunction function;
-    CUstreamCaptureMode mode = cuda_capture_mode(&state->cuda, CU_STREAM_CAPTURE_MODE_RELAXED);
     CUresult error = state->cuda.ModuleGetFunction(&function, module->handle, entry);
-    cuda_capture_mode(&state->cuda, mode);
     if (!cuda_check(&state->cuda, error, entry, why)) return cuda_outcome(error);
     const char *copy = arena_copy(module->arena, entry, strlen(entry));
     array_push(module->arena, &module->kernels, (CudaKernel){copy, function, 0});
@@ -139,10 +137,12 @@ Outcome cuda_prepare(DeviceState *state, const Run *run, Module *const *modules,
     Arena *arena = arena_open();
     Outcome outcome = OUTCOME_OK;
     Prepared *p = *prepared = arena_new(arena, Prepared);
+    CUstreamCaptureMode mode = cuda_capture_mode(&state->cuda, CU_STREAM_CAPTURE_MODE_RELAXED);
     *p = (Prepared){arena, state, 0, arena_array(arena, Ready, run->launches.count)};
     for (uint32_t i = 0; outcome == OUTCOME_OK && i < run->launches.count; i++)
         if (!nothing(&run->launches.data[i]))
             outcome = make_ready(p, &run->launches.data[i], modules, &p->list[p->count++], why);
+    cuda_capture_mode(&state->cuda, mode);
     if (outcome == OUTCOME_OK) return outcome;
     cuda_discard(p);
     *prepared = NULL;

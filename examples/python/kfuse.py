@@ -184,18 +184,14 @@ class Function:
     # --- kernels by what they depend on
 
     def _kernel(self, call):
-        kernel = self._kernels.get(call.key) or self._make(call, call.key)
-        if kernel.workspace and kernel.stream != call.stream:
-            key = (call.key, call.stream)  # its own, as both streams may be at work at once
-            kernel = self._kernels.get(key) or self._make(call, key)
-        return kernel
+        return self._kernels.get(call.key) or self._make(call)
 
-    def _make(self, call, key):
+    def _make(self, call):
         with self._tuning:
-            kernel = self._kernels.get(key)
+            kernel = self._kernels.get(call.key)
             if kernel is None:
                 kernel = Kernel(self, call)
-                self._kernels[key] = kernel
+                self._kernels[call.key] = kernel
                 while len(self._kernels) > KEPT:
                     self._kernels.popitem(last=False)
         return kernel
@@ -341,12 +337,12 @@ class Kernel:
     """A kernel for arrays of certain layouts on a certain device.
 
     outputs    a Tensor each
-    workspace  bytes that a call's kernels hand each other
+    workspace  bytes that a call's kernels hand each other, held for each stream
     """
 
     def __init__(self, function, call):
         lib, session = kf.library(), kf.session()
-        self.text, self.device, self.stream = function.text, call.device, call.stream
+        self.text, self.device = function.text, call.device
         with session.lock:
             layouts, device, params, outs = call.key
             program = Program(session, function, layouts, params, device, outs)

@@ -286,8 +286,8 @@ int main(int argc, char **argv) {
     set_parameters(&b);
     set_config(&b);
     b.on_cuda ? find_function(&b) : find_entry(&b);
-    printf("%s on %s: %s, %u arguments, %u attributes\n", text, b.kernel->device->name,
-           b.launch->entry, b.launch->arg_count, b.config.numAttrs);
+    printf("%s on %s: %s, %u arguments, %u attributes\n", b.program->expression,
+           b.kernel->device->name, b.launch->entry, b.launch->arg_count, b.config.numAttrs);
     measure(&b, b.on_cuda ? on_cuda : on_cpu, b.on_cuda && b.cuda.LaunchKernelEx ? 3 : 2);
     kf_kernel_close(b.kernel);
     kf_program_close(b.program);

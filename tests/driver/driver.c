@@ -184,6 +184,7 @@ CALL(cuModuleGetFunction, CUfunction *function, CUmodule module, const char *nam
 }
 CALL(cuFuncSetAttribute, CUfunction function, CUfunction_attribute attribute, int value) {
     (void)attribute;
+    if (in_capture() != CUDA_SUCCESS) return in_capture();
     return value > 227 << 10 ? CUDA_ERROR_INVALID_VALUE : in_context(function->context);
 }
 

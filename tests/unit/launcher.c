@@ -45,6 +45,7 @@ static void make_run(Bed *b) {
                      .grid = {1, 1, 1},
                      .block = {32, 1, 1},
                      .cluster = 1,
+                     .shared = 64 << 10,
                      .dependent = true};
     launch.args = memcpy(arena_array(arena, Arg, 3), first, sizeof first);
     launch.arg_count = 3;
