@@ -375,10 +375,9 @@ void options_help(bool all) {
         "self-test\n"
         "  kfuse warm FILE                         tune what its lines say: EXPR --shape DIMS "
         "[options]\n"
-        "  kfuse tune-all FILE                     the same on every GPU (--devices all), with a "
-        "summary\n"
-        "  kfuse cache ls|show|clear|path          the store; cache export|import|merge FILE: from "
-        "and to others\n"
+        "  kfuse tune-all FILE --devices all       the same on every GPU, with a summary\n"
+        "  kfuse cache ls|show|clear|path          the store; export|import|merge: from and to "
+        "others\n"
         "  kfuse devices                           what there is to tune on\n\n",
         stdout);
     if (all) {

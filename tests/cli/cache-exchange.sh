@@ -68,6 +68,11 @@ run env KFUSE_FAULT="wrong@$label" "$KFUSE" "${line[@]}"
 expect_status 0
 expect_out ' 1 gave a wrong result'
 case $out in *"$winner"*) fail 'a wrong point is the winner' ;; esac
+here wrong2
+run "$KFUSE" cache import a.jsonl
+run env KFUSE_FAULT="wrong@$label" "$KFUSE" "${line[@]}" --no-tune
+expect_status 0
+expect_out 'tried      2 candidates: 1 right, 1 gave a wrong result' # the analytic default
 
 # One that is better elsewhere races the one of here; one that is not is left out, and a second run answers.
 problem2=('exp(x) + y' --shape 200x50 --device null --quiet)
@@ -130,6 +135,10 @@ refused 1 "cannot read 'nowhere.jsonl'" cache import nowhere.jsonl
 refused 1 'folder:1: ' cache import folder
 refused 1 'a.jsonl: is no store of kfuse' cache merge a.jsonl
 refused 1 'No such file' cache merge nowhere.db
+run "$KFUSE" cache merge wrong/kfuse.db
+run "$KFUSE" cache merge "$KFUSE_CACHE/imported/kfuse.db"
+expect_status 0
+expect_out ': 0 results imported, '
 refused 4 "cannot write 'missing/out.jsonl'" cache export missing/out.jsonl
 refused 2 'cache ls | show KEY' cache import
 refused 2 'cache ls | show KEY' cache merge

@@ -125,6 +125,12 @@ expect_status 4
 expect_out 'exit 4: its process was ended by signal 9'
 expect_out '3 lines: 2 tuned, 0 were in the store, 1 failed'
 
+# What is wrong for every line is told by each process, and ends it.
+run "$KFUSE" tune-all three.txt --devices null,null --ops nowhere.kf
+expect_status 1
+expect_err 'nowhere.kf'
+expect_out '3 lines: 0 tuned, 0 were in the store, 0 failed, 3 left'
+
 : >nothing.txt
 run "$KFUSE" tune-all nothing.txt --device null
 expect_status 0
