@@ -57,12 +57,7 @@ static KfStatus print_owned(KfStatus status, char *text) {
 }
 
 static KfStatus command_tune(Job *job) {
-    size_t rest;
-    KfStatus status = job_text(job, &rest);
-    if (status == KF_OK) status = job_end_of_words(job, rest);
-    if (status != KF_OK) return status;
-    job_shapes(job);
-    status = job_open(job);
+    KfStatus status = job_program(job);
     return status == KF_OK ? job_tune(job) : status;
 }
 
@@ -75,15 +70,10 @@ static KfStatus write_text(const char *path, const char *text) {
 }
 
 static KfStatus command_dump(Job *job) {
-    size_t rest;
     char *text = NULL;
     const Options *o = job->options;
     if (!o->has_stage) return job_complain(KF_USAGE, "dump what? --ast --ir --plan --cuda --c");
-    KfStatus status = job_text(job, &rest);
-    if (status == KF_OK) status = job_end_of_words(job, rest);
-    if (status != KF_OK) return status;
-    job_shapes(job);
-    status = job_open(job);
+    KfStatus status = job_program(job);
     if (status == KF_OK)
         status = job_told(job, kf_program_dump(job->program, o->stage, o->tune.point, &text));
     if (status != KF_OK || o->output_count == 0) return print_owned(status, text);

@@ -46,6 +46,8 @@ void job_shapes(Job *job);
 /* The rest of the problem: math, device, params. */
 KfStatus job_describe(Job *job);
 KfStatus job_open(Job *job);
+/* All of these: the program that the command line says, and nothing else, is open. */
+KfStatus job_program(Job *job);
 /* Tunes the program that is open and prints the report. */
 KfStatus job_tune(Job *job);
 /* `kfuse run`: on NumPy files. */

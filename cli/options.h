@@ -43,8 +43,8 @@ typedef struct Options {
     size_t ops_count;
     const char *file, *device, *out_dtype, *check;
     const char *name, *archs, *format; /* emit */
-    const char *devices;    /* tune-all: "all", "cuda:0,cuda:1"; NULL: `device` */
-    unsigned shard, shards; /* tune-all: lines I, I + N …, I from 1 on; 0 of 0: all */
+    const char *devices;               /* tune-all: "all", "cuda:0,cuda:1"; NULL: `device` */
+    unsigned shard, shards;            /* tune-all: lines I, I + N …, I from 1 on; 0 of 0: all */
     KfMath math;
     KfStage stage;
     bool has_stage, round_each_op, verify_bucket, binaries, json, quiet, time, help, help_all,

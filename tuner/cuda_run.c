@@ -82,10 +82,6 @@ struct Prepared {
     Ready *list; /* those that launch anything */
 };
 
-static bool nothing(const Launch *launch) {
-    return launch->grid[0] == 0 || launch->grid[1] == 0 || launch->grid[2] == 0;
-}
-
 /* Compute capability 9.0 is the first that has clusters and dependent launches. */
 static void set_attributes(Ready *ready, bool dependent) {
     const Launch *launch = ready->launch;
@@ -140,7 +136,7 @@ Outcome cuda_prepare(DeviceState *state, const Run *run, Module *const *modules,
     CUstreamCaptureMode mode = cuda_capture_mode(&state->cuda, CU_STREAM_CAPTURE_MODE_RELAXED);
     *p = (Prepared){arena, state, 0, arena_array(arena, Ready, run->launches.count)};
     for (uint32_t i = 0; outcome == OUTCOME_OK && i < run->launches.count; i++)
-        if (!nothing(&run->launches.data[i]))
+        if (!launch_is_empty(&run->launches.data[i]))
             outcome = make_ready(p, &run->launches.data[i], modules, &p->list[p->count++], why);
     cuda_capture_mode(&state->cuda, mode);
     if (outcome == OUTCOME_OK) return outcome;

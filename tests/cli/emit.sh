@@ -131,6 +131,10 @@ if [ "$device" = cpu ] && [ ! -e /dev/nvidiactl ]; then
     run ./selftest
     expect_status 77
     expect_out 'no CUDA driver'
+    run "$KFUSE" emit 'relu(x)' --shape 1000 -o untuned
+    expect_status 0
+    expect_err 'emitting without a device'
+    expect_out 'kernel.cu'
 fi
 printf '#include "soft/soft.h"\nint main() { return soft_error(0) == nullptr; }\n' >soft.cpp
 command -v c++ >/dev/null && { c++ -Wall -Werror -I. -c soft.cpp -o soft.o || fail "soft.h in C++"; }

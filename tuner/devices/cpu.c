@@ -281,10 +281,6 @@ struct Prepared {
     Ready *list; /* those that launch anything */
 };
 
-static bool is_empty(const Launch *launch) {
-    return launch->grid[0] == 0 || launch->grid[1] == 0 || launch->grid[2] == 0;
-}
-
 static bool find_entry(Module *module, const char *name, Entry **entry, Why *why) {
     void *symbol = dlsym(module->library, name);
     memcpy(entry, &symbol, sizeof symbol);
@@ -315,7 +311,7 @@ static Outcome prepare(DeviceState *state, const Run *run, Module *const *module
     *p = (Prepared){arena, state, 0, arena_array(arena, Ready, run->launches.count)};
     for (uint32_t i = 0; i < run->launches.count; i++) {
         const Launch *launch = &run->launches.data[i];
-        if (is_empty(launch)) continue;
+        if (launch_is_empty(launch)) continue;
         if (make_ready(arena, launch, modules, &p->list[p->count++], why)) continue;
         discard(p);
         *prepared = NULL;
