@@ -40,7 +40,7 @@ KfStatus pipeline_compile(KfProgram *program, const Source *source, const KfProb
     return KF_OK;
 }
 
-static const Library *library(KfProgram *program, const char *language) {
+const Library *pipeline_library(KfProgram *program, const char *language) {
     const Library **slot = &program->libraries[strcmp(language, "cuda") == 0];
     if (!*slot) *slot = library_open(program->arena, language, program->session->registry);
     return *slot;
@@ -48,7 +48,7 @@ static const Library *library(KfProgram *program, const char *language) {
 
 /* "products are of two arrays of one type: f32 f16" */
 static const char *covered(KfProgram *program, const char *language) {
-    const Library *templates = library(program, language);
+    const Library *templates = pipeline_library(program, language);
     const char *types = "products are of two arrays of one type:";
     for (uint32_t i = 0; i < templates->templates.count; i++) {
         const Template *template = templates->templates.data[i];
@@ -86,7 +86,7 @@ KfStatus pipeline_partitions(KfProgram *program, Arena *arena, const char *langu
     if (program->template) return template_partitions(program, arena, language, partitions);
     const Ir *ir = program_ir(program, language);
     if (!has_elements(ir)) return KF_OK;
-    Chains chains = fuse(arena, library(program, language), ir, &uncovered);
+    Chains chains = fuse(arena, pipeline_library(program, language), ir, &uncovered);
     if (chains.list.count == 0) return refuse(program, language, &uncovered);
     for (uint32_t i = 0; i < chains.list.count; i++)
         partition_add(arena, partitions, chains.list.data[i]);
@@ -199,7 +199,7 @@ static KfStatus build_problems(KfKernel *kernel, const TuneProblem *whole, Parti
  * by itself; of several, the whole is, and each has its roof. */
 static bool add_companions(KfKernel *kernel, TuneProblem *whole, const Partitions *partitions,
                            const Chain *chain, Why *why) {
-    const Library *kernels = library(kernel->program, kernel->device->language);
+    const Library *kernels = pipeline_library(kernel->program, kernel->device->language);
     bool only =
         partitions->list.count == 1 && partition_is_whole(&partitions->list.data[0], whole->ir);
     for (uint32_t p = 0; p < partitions->list.count; p++)

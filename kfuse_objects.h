@@ -2,10 +2,12 @@
 #ifndef KF_OBJECTS_H
 #define KF_OBJECTS_H
 
+#include <pthread.h>
 #include <signal.h>
 
 #include "compiler/fuse.h"
 #include "compiler/lower.h"
+#include "export/export.h"
 #include "kfuse.h"
 #include "tuner/given.h"
 #include "tuner/launcher.h"
@@ -20,6 +22,7 @@ struct KfSession {
     Registry *registry;
     Store *store;
     Text message;
+    pthread_mutex_t failing; /* held by a launch that writes the message */
     volatile sig_atomic_t interrupt;
     double opening; /* seconds that it took */
 };
@@ -114,6 +117,8 @@ KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *options);
 KfStatus pipeline_partitions(KfProgram *program, Arena *arena, const char *language,
                              Partitions *partitions);
 
+/* The kernels of a language, opened when first asked for. */
+const Library *pipeline_library(KfProgram *program, const char *language);
 /* What the program is compared with, in a language; NULL: nothing. */
 const Chain *pipeline_eager(const KfProgram *program, Arena *arena, const char *language);
 
@@ -168,6 +173,11 @@ KfStatus tuning_nothing(KfKernel *kernel, const DeviceIdentity *identity, double
  * report. KF_INTERRUPTED with a kernel, too, if one is right so far. */
 KfStatus race_ways(KfKernel *kernel, const TuneProblem *whole, const Partitions *partitions,
                    const TuneOptions *options, const Chain *eager);
+
+/* kfuse_emit_points.c: which kernel each step is, at which point, for which architecture and sizes.
+ * `arch`: sm_ numbers that are shipped, ended by 0; none in C. */
+KfStatus emit_points(KfProgram *program, const KfKernel *kernel, const char *point, const int *arch,
+                     Arena *arena, Export *export_);
 
 /* kfuse_partition.c: a chain's steps as parts, not tuned. */
 void partition_add(Arena *arena, Partitions *partitions, const Chain *chain);

@@ -57,12 +57,7 @@ static KfStatus print_owned(KfStatus status, char *text) {
 }
 
 static KfStatus command_tune(Job *job) {
-    size_t rest;
-    KfStatus status = job_text(job, &rest);
-    if (status == KF_OK) status = job_end_of_words(job, rest);
-    if (status != KF_OK) return status;
-    job_shapes(job);
-    status = job_open(job);
+    KfStatus status = job_program(job);
     return status == KF_OK ? job_tune(job) : status;
 }
 
@@ -75,15 +70,10 @@ static KfStatus write_text(const char *path, const char *text) {
 }
 
 static KfStatus command_dump(Job *job) {
-    size_t rest;
     char *text = NULL;
     const Options *o = job->options;
     if (!o->has_stage) return job_complain(KF_USAGE, "dump what? --ast --ir --plan --cuda --c");
-    KfStatus status = job_text(job, &rest);
-    if (status == KF_OK) status = job_end_of_words(job, rest);
-    if (status != KF_OK) return status;
-    job_shapes(job);
-    status = job_open(job);
+    KfStatus status = job_program(job);
     if (status == KF_OK)
         status = job_told(job, kf_program_dump(job->program, o->stage, o->tune.point, &text));
     if (status != KF_OK || o->output_count == 0) return print_owned(status, text);
@@ -169,14 +159,18 @@ static KfStatus command_cache(Job *job) {
 
 static KfStatus check_options(const Job *job) {
     Command command = job->options->command;
-    bool writes = command == COMMAND_RUN || command == COMMAND_DUMP || command == COMMAND_TEMPLATE;
+    bool writes = command == COMMAND_RUN || command == COMMAND_DUMP ||
+                  command == COMMAND_TEMPLATE || command == COMMAND_EMIT;
     if (job->options->output_count > 0 && !writes)
-        return job_complain(KF_USAGE, "-o goes with run, dump and tune: kfuse run EXPR "
+        return job_complain(KF_USAGE, "-o goes with run, dump, emit and tune: kfuse run EXPR "
                                       "NAME=FILE.npy… -o OUT");
     if (command != COMMAND_TEMPLATE &&
         (job->options->line_count || job->options->reference_count || job->options->has_tolerance))
         return job_complain(KF_USAGE,
                             "a kernel's header lines and references go with kfuse tune FILE");
+    if (command != COMMAND_EMIT &&
+        (job->options->name || job->options->archs || job->options->format))
+        return job_complain(KF_USAGE, "--name, --arch and --format go with emit");
     if (command != COMMAND_CACHE && job->options->binaries)
         return job_complain(KF_USAGE, "--binaries goes with cache export and cache import");
     if (command != COMMAND_GRAD && job->options->wrt_count)
@@ -197,6 +191,7 @@ static KfStatus run_command(Job *job) {
     case COMMAND_WARM: return job_warm(job);
     case COMMAND_GRAD: return command_grad(job);
     case COMMAND_TEMPLATE: return job_tune_file(job);
+    case COMMAND_EMIT: return job_emit(job);
     case COMMAND_TUNE_ALL: break; /* its processes do */
     }
     return KF_USAGE;

@@ -46,6 +46,8 @@ void job_shapes(Job *job);
 /* The rest of the problem: math, device, params. */
 KfStatus job_describe(Job *job);
 KfStatus job_open(Job *job);
+/* All of these: the program that the command line says, and nothing else, is open. */
+KfStatus job_program(Job *job);
 /* Tunes the program that is open and prints the report. */
 KfStatus job_tune(Job *job);
 /* `kfuse run`: on NumPy files. */
@@ -57,5 +59,8 @@ KfStatus job_warm(Job *job);
 /* `kfuse tune-all`: likewise, on several devices at once; `job` has no session, its processes open one
  * each. */
 KfStatus job_tune_all(Job *job, WithSession *with_session);
+
+/* `kfuse emit`: files to ship. */
+KfStatus job_emit(Job *job);
 
 #endif

@@ -94,12 +94,7 @@ void list_free(List *list) {
 /* --- one line */
 
 static KfStatus tune_line(Job *job, ListTell *tell, void *context) {
-    size_t rest;
-    KfStatus status = job_text(job, &rest);
-    if (status == KF_OK) status = job_end_of_words(job, rest);
-    if (status != KF_OK) return status;
-    job_shapes(job);
-    status = job_open(job);
+    KfStatus status = job_program(job);
     if (status == KF_OK)
         status = job_told(job, kf_tune(job->program, &job->options->tune, &job->kernel));
     if (job->kernel) tell(context, job);

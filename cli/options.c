@@ -131,6 +131,18 @@ static bool take_check(Parse *p, char *v) {
     p->options->check = v;
     return true;
 }
+static bool take_name(Parse *p, char *v) {
+    p->options->name = v;
+    return true;
+}
+static bool take_arch(Parse *p, char *v) {
+    p->options->archs = v;
+    return true;
+}
+static bool take_format(Parse *p, char *v) {
+    p->options->format = v;
+    return true;
+}
 static bool take_device(Parse *p, char *v) {
     p->options->device = v;
     return true;
@@ -281,7 +293,8 @@ static const Option table[] = {
     {"--shard", "I/N", "tune-all: lines I, I+N, I+2N … of the list alone", take_shard},
     {"--ops", "FILE", "more functions, one definition a line", take_ops},
     {"-f", "FILE", "the program from a file ('-': standard input)", take_file},
-    {"-o", "[NAME=]FILE", "where `run` puts an output (.npy), or `dump` its text", take_output},
+    {"-o", "[NAME=]FILE", "where `run` puts an output (.npy), `dump` its text, `emit` its files",
+     take_output},
     {"--math", "MODE", "default, strict, fast (fma, reciprocals, sums reordered), tf32 (products)",
      take_math},
     {"--round-each-op", NULL, "round after every operation, as an eager framework does",
@@ -325,6 +338,9 @@ static const Option table[] = {
     {"--cuda", NULL, "dump: the CUDA kernel", take_cuda},
     {"--c", NULL, "dump: the C kernel", take_c},
     {"--wrt", "NAMES", "grad: the inputs to derive by: x,b (default: all floating ones)", take_wrt},
+    {"--name", "NAME", "emit: of files and functions (default: kernel)", take_name},
+    {"--arch", "SM,…", "emit: sm_80,sm_90 (default: the device's, else these)", take_arch},
+    {"--format", "header", "emit: all in one file, NAME.h", take_format},
     {"--check", "FILE", "ops: test a .kf file on every device present", take_check},
     {"--binaries", NULL, "cache export, import: with the compiled kernels", take_binaries},
     {"--json", NULL, "the report as one JSON object", take_json},
@@ -337,8 +353,8 @@ static const Option table[] = {
 
 enum { TABLE = sizeof table / sizeof *table };
 
-static const char *const commands[] = {"",     "run",  "dump", "ops",      "devices", "cache",
-                                       "warm", "tune", "grad", "tune-all", NULL};
+static const char *const commands[] = {"",     "run",  "dump", "ops",  "devices",  "cache",
+                                       "warm", "tune", "grad", "emit", "tune-all", NULL};
 
 void options_help(bool all) {
     fputs(
@@ -355,6 +371,8 @@ void options_help(bool all) {
         "--launch …\n"
         "  kfuse grad EXPR --wrt x,b               its backward program: dx, db from the "
         "cotangent dout\n"
+        "  kfuse emit EXPR --shape DIMS -o DIR     files to ship: .cu, cubins, a C launcher with a "
+        "self-test\n"
         "  kfuse warm FILE                         tune what its lines say: EXPR --shape DIMS "
         "[options]\n"
         "  kfuse tune-all FILE --devices all       the same on every GPU, with a summary\n"

@@ -14,6 +14,7 @@ typedef enum Command {
     COMMAND_WARM,
     COMMAND_TEMPLATE,
     COMMAND_GRAD,
+    COMMAND_EMIT,
     COMMAND_TUNE_ALL
 } Command;
 
@@ -41,8 +42,9 @@ typedef struct Options {
     const char *ops[OPTION_NAMED]; /* --ops FILE, or `ops --check FILE` in `check` */
     size_t ops_count;
     const char *file, *device, *out_dtype, *check;
-    const char *devices;    /* tune-all: "all", "cuda:0,cuda:1"; NULL: `device` */
-    unsigned shard, shards; /* tune-all: lines I, I + N …, I from 1 on; 0 of 0: all */
+    const char *name, *archs, *format; /* emit */
+    const char *devices;               /* tune-all: "all", "cuda:0,cuda:1"; NULL: `device` */
+    unsigned shard, shards;            /* tune-all: lines I, I + N …, I from 1 on; 0 of 0: all */
     KfMath math;
     KfStage stage;
     bool has_stage, round_each_op, verify_bucket, binaries, json, quiet, time, help, help_all,

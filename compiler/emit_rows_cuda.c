@@ -48,7 +48,8 @@ static void print_row(const RowsEmitter *e) {
                 facts->columns ? ", typename AHEAD" : "",
                 facts->columns ? ", const AHEAD &ahead" : "");
     cuda_parameters(e->out, e->plan, &e->parameters, "k_index");
-    text_add(e->out, ") {\n    const k_index place = at < kf_rows ? at : kf_rows - 1;\n");
+    text_add(e->out,
+             ") {\n    [[maybe_unused]] const k_index place = at < kf_rows ? at : kf_rows - 1;\n");
     emit_coordinates(e->out, CUDA, e->plan, "place", 4);
     text_add(e->out, "    kept.begin(row);\n");
     if (facts->means)

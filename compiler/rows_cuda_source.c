@@ -188,7 +188,8 @@ void rows_print_find_source(const RowsEmitter *e) {
                      "template <typename ROW>\n"
                      "K_INLINE k_source<ROW> KF_ENTRY(k_find_source)(const k_index at,\n        ");
     cuda_parameters(e->out, e->plan, &e->parameters, "k_index");
-    text_add(e->out, ") {\n    const k_index place = at < kf_rows ? at : kf_rows - 1;\n");
+    text_add(e->out,
+             ") {\n    [[maybe_unused]] const k_index place = at < kf_rows ? at : kf_rows - 1;\n");
     emit_coordinates(e->out, CUDA, e->plan, "place", 4);
     text_add(e->out, "    return {");
     for (uint32_t i = 0; (access = rows_next_load(e, ROWS_KEPT, &i));) {

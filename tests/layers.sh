@@ -1,7 +1,7 @@
 # The rooms' order: a file includes headers of its own room and of rooms before it, and a room's library needs no
 # symbol that only a later room has. The command line (main.c, cli/) includes kfuse.h alone, and kfuse.h nothing.
-rooms='compiler/base grammar registry compiler tuner kfuse main'
-libraries='kf_base kf_grammar kf_registry kf_compiler kf_tuner kf_pipeline'
+rooms='compiler/base grammar registry compiler tuner export kfuse main'
+libraries='kf_base kf_grammar kf_registry kf_compiler kf_tuner kf_export kf_pipeline'
 
 # Reads "file header" lines; prints those that point to a later room.
 backward() {
@@ -24,7 +24,7 @@ symbols() { nm "$1" 2>/dev/null | awk 'NF >= 2 && $(NF - 1) ~ /^[A-Z]$/ { print 
 
 cd "$SOURCE"
 found=$(grep -HE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' -r --include='*.[chy]' --include='*.re' --include='*.def' --include='*.inc' \
-    compiler grammar registry tuner cli *.c *.h 2>/dev/null |
+    compiler grammar registry tuner export cli *.c *.h 2>/dev/null |
     sed -E 's/^([^:]*):[^"]*"([^"]*)".*/\1 \2/' | grep -v '^registry/templates/' | backward)
 [ -z "$found" ] || fail "includes that point backwards:
 $found"

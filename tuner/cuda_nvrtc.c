@@ -127,18 +127,22 @@ static int list_archs(const Nvrtc *nvrtc, int archs[ARCHS_MAX]) {
 bool nvrtc_target(const Nvrtc *nvrtc, const char *arch, NvrtcTarget *target, Why *why) {
     int archs[ARCHS_MAX], newest = 0, wanted = 0;
     int count = list_archs(nvrtc, archs);
-    if (sscanf(arch, "sm_%d", &wanted) != 1 || count == 0)
+    bool text = sscanf(arch, "compute_%d", &wanted) == 1; /* PTX is what is wanted */
+    if ((!text && sscanf(arch, "sm_%d", &wanted) != 1) || count == 0)
         return why_set(why, "NVRTC %d.%d does not compile for %s", nvrtc->major, nvrtc->minor,
                        arch);
-    target->ptx = true;
+    bool known = false;
     for (int i = 0; i < count; i++) {
-        if (archs[i] == wanted) target->ptx = false;
+        known |= archs[i] == wanted;
         if (archs[i] > newest) newest = archs[i];
     }
-    if (target->ptx && wanted < newest)
+    target->ptx = text || !known;
+    if (text && !known)
+        return why_set(why, "NVRTC %d.%d has no PTX for %s", nvrtc->major, nvrtc->minor, arch);
+    if (!known && wanted < newest)
         return why_set(why, "NVRTC %d.%d no longer compiles for %s: install an older one",
                        nvrtc->major, nvrtc->minor, arch);
-    if (target->ptx)
+    if (!known)
         snprintf(target->option, sizeof target->option, "--gpu-architecture=compute_%d", newest);
     else
         snprintf(target->option, sizeof target->option, "--gpu-architecture=%.16s", arch);

@@ -18,7 +18,7 @@ bool nvrtc_load(Nvrtc *nvrtc, Why *why);
 /* What its binaries depend on: version and the library's size (builds of one version differ). */
 void nvrtc_print(const Nvrtc *nvrtc, char *text, size_t size);
 
-/* The architecture option for "sm_90": a cubin; or, for a GPU newer than NVRTC, PTX of the newest
+/* The architecture option for "sm_90": a cubin; for "compute_90": PTX; or, for a GPU newer than NVRTC, PTX of the newest
  * it knows, which the driver finishes. False for one that it no longer knows. */
 typedef struct NvrtcTarget {
     char option[48];

@@ -216,7 +216,7 @@ static void json_real(Text *out, const char *key, double value) {
 
 static void json_text(Text *out, const char *key, const char *value) {
     text_printf(out, ",\"%s\":", key);
-    text_json(out, value);
+    text_add_json(out, value);
 }
 
 /* "a, b" as a list of texts. */
@@ -229,7 +229,7 @@ static void json_list(Text *out, const char *key, const char *items) {
         text_clear(&item);
         text_add_bytes(&item, at, (size_t)(end - at));
         if (at != items) text_add(out, ",");
-        text_json(out, text_string(&item));
+        text_add_json(out, text_string(&item));
     }
     text_add(out, "]");
     text_free(&item);
@@ -308,7 +308,7 @@ static void json_failed(Text *out, const Report *r) {
 
 void report_json(Text *out, const Report *r) {
     text_add(out, "{\"expression\":");
-    text_json(out, r->expression);
+    text_add_json(out, r->expression);
     json_shape(out, r->shape);
     json_text(out, "dtype", r->dtype);
     json_text(out, "device", r->device);

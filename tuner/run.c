@@ -110,17 +110,16 @@ static bool eval_rest(Builder *b, const TemplateLaunch *from, Launch *launch) {
 
 /* --- alignment */
 
-/* Bytes that each pointer must be aligned to: VEC elements of the widest array, at most one 16-byte
- * access. The C language's vectors are read at any address. */
-static uint32_t alignment(const Builder *b) {
-    const Space *space = &b->template->space;
+/* The C language's vectors are read at any address. */
+uint32_t run_alignment(const Template *template, const Point *point, const Bound *bound) {
+    const Space *space = &template->space;
     int64_t vector = 1, bytes = 1;
-    if (strcmp(b->template->language, "cuda") != 0) return 1;
+    if (strcmp(template->language, "cuda") != 0) return 1;
     for (uint32_t i = 0; i < space->knob_count; i++)
-        if (strcmp(space->knobs[i].label, "VEC") == 0) vector = b->point->value[i];
-    for (uint32_t i = 0; i < b->bound->tensors.count; i++)
-        if (dtype_info(b->bound->tensors.data[i].dtype)->bytes > bytes)
-            bytes = dtype_info(b->bound->tensors.data[i].dtype)->bytes;
+        if (strcmp(space->knobs[i].label, "VEC") == 0) vector = point->value[i];
+    for (uint32_t i = 0; i < bound->tensors.count; i++)
+        if (dtype_info(bound->tensors.data[i].dtype)->bytes > bytes)
+            bytes = dtype_info(bound->tensors.data[i].dtype)->bytes;
     return vector >= VECTOR_BYTES / bytes ? VECTOR_BYTES : (uint32_t)(vector * bytes);
 }
 
@@ -129,7 +128,7 @@ static uint32_t alignment(const Builder *b) {
 static bool add_launch(Builder *b, Run *run, const TemplateLaunch *from, uint32_t module) {
     const Template *template = b->template;
     Launch launch = {.module = module, .entry = from->entry, .twin = from->twin};
-    launch.alignment = alignment(b);
+    launch.alignment = run_alignment(template, b->point, b->bound);
     launch.arg_count = template->args.count;
     launch.args = arena_array(b->arena, Arg, launch.arg_count);
     for (uint32_t i = 0; i < launch.arg_count; i++)

@@ -29,6 +29,10 @@ typedef struct Launch {
         dependent; /* it waits for the kernels before it by itself, and may start before they end */
 } Launch;
 
+static inline bool launch_is_empty(const Launch *launch) {
+    return launch->grid[0] == 0 || launch->grid[1] == 0 || launch->grid[2] == 0;
+}
+
 typedef struct Run {
     ARRAY(Launch) launches;
     ARRAY(int64_t) temporaries; /* bytes each */
@@ -40,6 +44,10 @@ typedef struct Run {
  * block over 1024, …). */
 bool run_add(Arena *arena, Run *run, const Template *template, const Point *point,
              const Bound *bound, Bindings bindings, uint32_t module, const char **why);
+
+/* Bytes that each pointer must be aligned to: VEC elements of the widest array, at most one 16-byte
+ * access. */
+uint32_t run_alignment(const Template *template, const Point *point, const Bound *bound);
 
 /* As bytes for a worker, and back (NULL if damaged). */
 void run_write(Text *out, const Run *run);

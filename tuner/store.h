@@ -48,6 +48,10 @@ bool store_binary(Store *store, const StoreKey *key, const char *point, Arena *a
 bool store_answer(Store *store, const StoreKey *key, Arena *arena, const char **answer,
                   int64_t *date);
 
+/* The texts of all keys that have results, in the order in which they were first kept, those of imported
+ * ones alone behind. In `arena`. */
+const char *const *store_keys(Store *store, Arena *arena, uint32_t *count);
+
 /* Queued, written in one transaction a second (by the next call) and at store_flush / store_close.
  * A trial without a binary keeps the stored one if the machine code is the same. */
 void store_put_trial(Store *store, const StoreKey *key, const char *point, const Result *result,

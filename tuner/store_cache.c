@@ -174,6 +174,32 @@ static bool show(Store *store, const char *hash_prefix, const char *title, Text 
     return keys.count > 0;
 }
 
+typedef struct Keys {
+    ARRAY(const char *) texts;
+} Keys;
+
+static void add_keys(Store *store, Arena *arena, Keys *keys) {
+    const char *hash, *text;
+    store_flush(store);
+    if (!store->db) return;
+    Row row = row_open(store, row_key, "", NULL, NULL);
+    while (row_next(&row)) {
+        bool there = !row_read_key(&row, arena, &hash, &text);
+        for (uint32_t i = 0; i < keys->texts.count && !there; i++)
+            there = strcmp(keys->texts.data[i], text) == 0;
+        if (!there) array_push(arena, &keys->texts, text);
+    }
+    end(store, &row);
+}
+
+const char *const *store_keys(Store *store, Arena *arena, uint32_t *count) {
+    Keys keys = {0};
+    add_keys(store, arena, &keys);
+    if (store->db && store_imported(store)) add_keys(store_imported(store), arena, &keys);
+    *count = keys.texts.count;
+    return keys.texts.data;
+}
+
 bool store_show(Store *store, const char *hash_prefix, Text *out) {
     bool found = show(store, hash_prefix, "", out);
     const char *title = found ? "\nimported\n" : "imported\n";

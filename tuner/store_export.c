@@ -34,7 +34,7 @@ static void write_line(FILE *file, Text *line) {
 
 static void add_text(Text *line, const char *name, const char *value) {
     text_printf(line, ",\"%s\":", name);
-    text_json(line, value);
+    text_add_json(line, value);
 }
 
 static void add_whole(Text *line, const char *name, int64_t value) {
@@ -123,9 +123,9 @@ static bool add_answer(Text *line, const Put *put) {
     for (const char *at = put->answer; is_report && *at; separator = ",") {
         size_t length = strcspn(at, "\n"), name = strcspn(at, " ");
         text_add(line, separator);
-        text_json(line, arena_copy(arena, at, name));
+        text_add_json(line, arena_copy(arena, at, name));
         text_add(line, ":");
-        text_json(line, arena_copy(arena, at + name + 1, length - name - 1));
+        text_add_json(line, arena_copy(arena, at + name + 1, length - name - 1));
         at += length + 1;
     }
     if (is_report) text_add(line, "}");

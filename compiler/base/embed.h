@@ -11,6 +11,7 @@ typedef struct Embed {
 } Embed;
 
 extern const Embed registry_texts[]; /* registry/ *.kf and templates */
+extern const Embed export_texts[];   /* what every launcher has */
 extern const Embed compiler_texts[]; /* what the device's oracle shares with the host's */
 
 #endif

@@ -60,17 +60,17 @@ void text_printf(Text *text, const char *format, ...) {
     va_end(args);
 }
 
-void text_json(Text *text, const char *string) {
-    text_add(text, "\"");
+void text_add_json(Text *out, const char *string) {
+    text_add(out, "\"");
     for (const char *c = string; *c; c++) {
         if (*c == '"' || *c == '\\')
-            text_printf(text, "\\%c", *c);
+            text_printf(out, "\\%c", *c);
         else if ((unsigned char)*c < 0x20)
-            text_printf(text, "\\u%04x", *c);
+            text_printf(out, "\\u%04x", *c);
         else
-            text_add_bytes(text, c, 1);
+            text_add_bytes(out, c, 1);
     }
-    text_add(text, "\"");
+    text_add(out, "\"");
 }
 
 void text_clear(Text *text) {

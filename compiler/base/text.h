@@ -16,8 +16,8 @@ void text_add(Text *text, const char *string);
 void text_add_bytes(Text *text, const void *bytes, size_t length);
 void text_printf(Text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void text_vprintf(Text *text, const char *format, va_list args);
-/* A JSON string, in its quotes. */
-void text_json(Text *text, const char *string);
+/* As a string of JSON, in quotes. */
+void text_add_json(Text *text, const char *string);
 void text_clear(Text *text); /* keeps the room */
 void text_free(Text *text);
 

@@ -53,7 +53,7 @@ K_INLINE k_source<ROW> KF_ENTRY(k_find_source)(const k_index at,
         float *__restrict__ out_s, const k_index kf_rows, const k_index kf_cols,
         const long long kf_cols_div, const k_index kf_in_x_s0, const k_index kf_in_x_s1,
         const k_index kf_out_s_s0) {
-    const k_index place = at < kf_rows ? at : kf_rows - 1;
+    [[maybe_unused]] const k_index place = at < kf_rows ? at : kf_rows - 1;
     const k_index i0 = place;
     return {in_x + (i0 * kf_in_x_s0), kf_in_x_s1};
 }
@@ -65,7 +65,7 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, KEPT &kept,
         float *__restrict__ out_s, const k_index kf_rows, const k_index kf_cols,
         const long long kf_cols_div, const k_index kf_in_x_s0, const k_index kf_in_x_s1,
         const k_index kf_out_s_s0) {
-    const k_index place = at < kf_rows ? at : kf_rows - 1;
+    [[maybe_unused]] const k_index place = at < kf_rows ? at : kf_rows - 1;
     const k_index i0 = place;
     kept.begin(row);
     if (ROW::BLOCKS > 1) k_cluster_wait();

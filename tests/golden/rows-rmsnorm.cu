@@ -65,7 +65,7 @@ K_INLINE k_source<ROW> KF_ENTRY(k_find_source)(const k_index at,
         const unsigned short *__restrict__ in_g, unsigned short *__restrict__ out_y,
         unsigned short *__restrict__ out_h, const k_index kf_rows, const k_index kf_cols,
         const long long kf_cols_div) {
-    const k_index place = at < kf_rows ? at : kf_rows - 1;
+    [[maybe_unused]] const k_index place = at < kf_rows ? at : kf_rows - 1;
     return {in_x, in_res};
 }
 
@@ -76,7 +76,7 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, KEPT &kept, 
         const unsigned short *__restrict__ in_g, unsigned short *__restrict__ out_y,
         unsigned short *__restrict__ out_h, const k_index kf_rows, const k_index kf_cols,
         const long long kf_cols_div) {
-    const k_index place = at < kf_rows ? at : kf_rows - 1;
+    [[maybe_unused]] const k_index place = at < kf_rows ? at : kf_rows - 1;
     kept.begin(row);
     const float share = 1 / (float)kf_cols;
     if (ROW::BLOCKS > 1) k_cluster_wait();

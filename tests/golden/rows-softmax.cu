@@ -79,7 +79,7 @@ template <typename ROW>
 K_INLINE k_source<ROW> KF_ENTRY(k_find_source)(const k_index at,
         const float *__restrict__ in_x, float *__restrict__ out_out, const k_index kf_rows,
         const k_index kf_cols, const long long kf_cols_div) {
-    const k_index place = at < kf_rows ? at : kf_rows - 1;
+    [[maybe_unused]] const k_index place = at < kf_rows ? at : kf_rows - 1;
     return {in_x};
 }
 
@@ -89,7 +89,7 @@ template <typename ROW, typename KEPT>
 K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, KEPT &kept,
         const float *__restrict__ in_x, float *__restrict__ out_out, const k_index kf_rows,
         const k_index kf_cols, const long long kf_cols_div) {
-    const k_index place = at < kf_rows ? at : kf_rows - 1;
+    [[maybe_unused]] const k_index place = at < kf_rows ? at : kf_rows - 1;
     kept.begin(row);
     if (ROW::BLOCKS > 1) k_cluster_wait();
 
@@ -141,7 +141,7 @@ template <typename ROW, typename KEPT>
 K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, KEPT &kept,
         const float *__restrict__ in_x, float *__restrict__ out_out, const k_index kf_rows,
         const k_index kf_cols, const long long kf_cols_div) {
-    const k_index place = at < kf_rows ? at : kf_rows - 1;
+    [[maybe_unused]] const k_index place = at < kf_rows ? at : kf_rows - 1;
     kept.begin(row);
     if (ROW::BLOCKS > 1) k_cluster_wait();
 

@@ -1,0 +1,18 @@
+int64_t @NAME@_workspace(const KfView *in, int threads) {
+    int64_t d[AXES], offset[TEMPORARIES];
+    if (read_shapes(in, NULL, d) != KF_CALL_OK) return -1;
+    return layouts[choose_variant(d, 0)](d, 1, most(threads, 1), offset);
+}
+
+int @NAME@_launch(const KfView *in, const KfView *out, void *workspace, size_t workspace_bytes, int threads) {
+    int64_t d[AXES], offset[TEMPORARIES];
+    int code = check_arrays(in, out, d);
+    if (code != KF_CALL_OK || is_empty(out)) return code;
+    int variant = choose_variant(d, 0);
+    int64_t bytes = layouts[variant](d, 1, most(threads, 1), offset);
+    if ((uint64_t)bytes > workspace_bytes || (uintptr_t)workspace % 256) return KF_CALL_WORKSPACE;
+    Call call = {.axes = d, .cpus = most(threads, 1)};
+    for (int i = 0; i < ARRAYS; i++) call.buffers[i] = view_at(in, out, i)->data;
+    place(&call, workspace, offset, ARRAYS, temporaries[variant]);
+    return variants[variant](&call);
+}

@@ -1,0 +1,19 @@
+int64_t @NAME@_workspace(const @NAME@_Kernel *kernel, const KfView *in) {
+    int64_t d[AXES], offset[TEMPORARIES];
+    if (read_shapes(in, NULL, d) != KF_CALL_OK) return -1;
+    return layouts[choose_variant(d, kernel->loaded)](d, kernel->sms, kernel->sms, offset);
+}
+
+int @NAME@_launch(const @NAME@_Kernel *kernel, const KfView *in, const KfView *out, void *workspace,
+                  size_t workspace_bytes, void *stream) {
+    int64_t d[AXES], offset[TEMPORARIES];
+    int code = check_arrays(in, out, d);
+    if (code != KF_CALL_OK || is_empty(out)) return code;
+    int variant = choose_variant(d, kernel->loaded);
+    int64_t bytes = layouts[variant](d, kernel->sms, kernel->sms, offset);
+    if ((uint64_t)bytes > workspace_bytes || (uintptr_t)workspace % 256) return KF_CALL_WORKSPACE;
+    Call call = {.kernel = kernel, .axes = d, .sms = kernel->sms, .stream = stream};
+    for (int i = 0; i < ARRAYS; i++) call.buffers[i] = view_at(in, out, i)->data;
+    place(&call, workspace, offset, ARRAYS, temporaries[variant]);
+    return variants[variant](&call);
+}
