@@ -21,6 +21,9 @@ check-all: deps
 	cmake --preset asan
 	cmake --build build/asan -j $(JOBS)
 	ctest --test-dir build/asan --output-on-failure -j $(JOBS)
+	cmake --preset tsan
+	cmake --build build/tsan -j $(JOBS)
+	ctest --test-dir build/tsan --output-on-failure -j $(JOBS) -R '^(unit[.](base|launcher|library|pool)|example[.](embed|threads))$$'
 	cmake --preset ci
 	cmake --build build/release -j $(JOBS)
 	KF_CHECK_ALL=1 ctest --test-dir build/release --output-on-failure -j $(JOBS) -C slow

@@ -9,9 +9,10 @@
  *     if (kf_tune(program, NULL, &kernel) != KF_OK) …
  *     kf_launch(kernel, inputs, outputs, stream);
  *
- * No function exits, prints or keeps global state; two threads may each use a session of their own.
- * What goes wrong is a KfStatus with a message in the session. Objects are closed in reverse order
- * of opening. */
+ * No function exits, prints or keeps global state. Threads may each use a session of their own; of one
+ * session, one thread at a time, but that kf_launch and kf_run may be called by several at once, on one
+ * kernel too. What goes wrong is a KfStatus with a message in the session. Objects are closed
+ * in reverse order of opening. */
 #ifndef KFUSE_H
 #define KFUSE_H
 
@@ -154,7 +155,7 @@ typedef struct KfSessionOptions {
 KF_API KfStatus kf_session_open(KfSession **session, const KfSessionOptions *options);
 KF_API void kf_session_close(KfSession *session);
 /* What the last call on this session had to say: diagnostics with carets, warnings too; "" if
- * nothing. Valid until the next call. */
+ * nothing. A launch says something only where it fails. Valid until the next call. */
 KF_API const char *kf_session_message(const KfSession *session);
 /* Async-signal-safe: a running kf_tune ends soon with KF_INTERRUPTED. */
 KF_API void kf_session_interrupt(KfSession *session);
@@ -196,6 +197,13 @@ KF_API KfStatus kf_program_cut(KfProgram *program, uint32_t *kernels, int64_t *b
  * pointers, dense outputs that overlap no input, not even one that they update. */
 KF_API KfStatus kf_program_evaluate(KfProgram *program, const void *const *inputs,
                                     void *const *outputs);
+
+/* What goes in and comes out, before shapes are known: {"inputs":["x","b"],"params":["eps"],"outputs":["y"]},
+ * in the order of kf_program_input and kf_program_output; an output that updates an input has its name.
+ * Statements alone are looked at: what else is wrong kf_program_open says. `source` as in KfProblem. *out is
+ * freed with kf_free. */
+KF_API KfStatus kf_program_names(KfSession *session, const char *text, size_t length,
+                                 const char *source, char **out);
 
 /* The backward program of `text`, in the language: `dy` for each output y in, `dx` for each input x out
  * (grad.h says what it does where). No shape is needed, and none is in the result. Of `problem` (or NULL:
@@ -241,10 +249,20 @@ KF_API void kf_kernel_close(KfKernel *kernel);
 /* Enqueues the kernel once. CUDA: device pointers; `stream` is a CUstream (NULL: the default
  * stream) of the caller's current context; returns before it is done. CPU: host pointers; `stream`
  * is ignored; returns when done. Pointers may be aligned to one element only. Overlap of an output
- * with anything but the input it updates is refused (KF_INPUT). */
+ * with anything but the input it updates is refused (KF_INPUT), as is NULL for an array with elements.
+ *
+ * The first launch in a context loads the kernel there. Where the program is several kernels, what they hand
+ * on is memory of the stream's, allocated at its first launch: graphs that were captured from one stream share
+ * it and must not run at the same time. Close the kernel when its launches are done, also those of graphs, and
+ * before the contexts go.
+ *
+ * Several threads may launch at once, in one context or in several, while nobody else uses the session; if
+ * launches fail at once, the message is of one of them. On the CPU a kernel of several threads waits for
+ * another launch of its own. */
 KF_API KfStatus kf_launch(KfKernel *kernel, const void *const *inputs, void *const *outputs,
                           void *stream);
-/* The same on host arrays, whatever the device: copies in, launches, copies out, waits. */
+/* The same on host arrays, whatever the device: copies in, launches, copies out, waits; one call on a kernel
+ * after another. The caller's current context stays. */
 KF_API KfStatus kf_run(KfKernel *kernel, const void *const *inputs, void *const *outputs);
 
 /* The report, as long as the kernel lives. */
@@ -259,6 +277,7 @@ typedef struct KfResult {
     double max_ulp;
     uint32_t candidates, compiled; /* tried when it was tuned; compiled in this run */
     bool cached;                   /* answered from the store */
+    uint64_t workspace; /* bytes that one call's kernels hand each other, held for each stream */
 } KfResult;
 KF_API KfResult kf_kernel_result(const KfKernel *kernel);
 
@@ -317,11 +336,16 @@ KF_API const char *kf_space_point(KfSpace *space, size_t index);
 /* --- around it. *text is freed with kf_free. */
 
 KF_API KfStatus kf_devices(KfSession *session, char **text);
+/* KF_OK if the machine has the device of that name, "cuda:1"; else one line in `why` (`size` bytes). */
+KF_API KfStatus kf_device_find(const char *name, char *why, size_t size);
 /* name NULL: all, a line each. */
 KF_API KfStatus kf_ops(KfSession *session, const char *name, char **text);
 /* Tests every op of a .kf file on every device present. */
 KF_API KfStatus kf_ops_check(KfSession *session, const char *path, char **text);
-/* command: "ls", "show" (argument: the start of a key), "clear", "path". */
+/* command: "ls", "show" (argument: the start of a key), "clear", "path"; "export" (argument: a file, or NULL:
+ * the lines are the text), "import" (a file of such lines, "-": standard input), "merge" (another store's
+ * database): what comes in is judged and timed on this device before it answers. "export-binaries" and
+ * "import-binaries" have the compiled kernels, too: only from whom you would run a program. */
 KF_API KfStatus kf_cache(KfSession *session, const char *command, const char *argument,
                          char **text);
 

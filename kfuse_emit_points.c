@@ -114,7 +114,8 @@ static bool best_trial(Points *p, const TuneProblem *problem, const char *key, C
         *choice = found;
         choice->time = result->time;
         choice->spread = result->spread;
-        choice->origin = arena_printf(p->arena, "stored: tuned on %s at %s",
+        choice->origin = arena_printf(p->arena, "%s: tuned on %s at %s",
+                                      trials[i].imported ? "imported, not judged here" : "stored",
                                       one_line(p->arena, field(key, "device", 0)), trials[i].shape);
     }
     return choice->time > 0;
@@ -286,37 +287,64 @@ static void add_alike(Points *p, const TuneProblem *problem, const char *key) {
     add_variant(p, arch, extent, &choice);
 }
 
-static bool has_cluster(const Points *p, const ExportVariant *variant) {
-    for (uint32_t s = 0; s < partition_count(p->partition); s++) {
-        const ExportKernel *kernel = &p->e->kernels.data[variant->kernel[s]];
-        const Space *space = &kernel->kernel->template->space;
-        for (uint32_t i = 0; i < space->knob_count; i++)
-            if (strcmp(space->knobs[i].label, "CLUSTER") == 0 &&
-                kernel->instances.data[variant->instance[s]].point.value[i] > 1)
-                return true;
-    }
+static bool has_cluster(const Space *space, const Point *point) {
+    for (uint32_t i = 0; i < space->knob_count; i++)
+        if (strcmp(space->knobs[i].label, "CLUSTER") == 0 && point->value[i] > 1) return true;
     return false;
 }
 
-/* Clusters are of compute capability 9.0 and above: what is older gets the default. */
-static KfStatus add_older(Points *p) {
-    const TuneProblem *problem = &p->partition->parts[0]->problem;
-    KfStatus status = KF_OK;
-    for (const int *arch = p->arch; *arch && status == KF_OK; arch++) {
-        bool own = false;
-        Choice choice = {0};
-        for (uint32_t v = 1; v < p->e->variants.count; v++)
-            own |= p->e->variants.data[v].arch == *arch;
-        if (*arch >= 90 || own || !has_cluster(p, &p->e->variants.data[0])) continue;
-        if (partition_count(p->partition) > 1)
-            return session_say(
-                p->program->session, KF_USAGE,
-                "sm_%d has no clusters, which the point takes: give --point or other --arch",
-                *arch);
-        status = choose_default(p, problem, &choice);
-        if (status == KF_OK) add_variant(p, *arch, NULL, &choice);
+/* The analytic default, or the first sensible, or else legal, point without a cluster. */
+static KfStatus choose_alone(Points *p, const TuneProblem *problem, Choice *choice) {
+    enum { MOST = 4096 };
+    const TuneKernel *k = &problem->kernels[0];
+    const Space *space = &k->kernel.template->space;
+    KfStatus status = choose_default(p, problem, choice);
+    if (status != KF_OK || !has_cluster(space, &choice->point)) return status;
+    for (int sensible = 1; sensible >= 0; sensible--) {
+        uint64_t *indices;
+        uint32_t count =
+            space_allowed(space, tune_bindings(p->arena, k->bounds[0], problem->identity), sensible,
+                          p->arena, MOST, 0, &indices);
+        for (uint32_t i = 0; i < count; i++) {
+            choice->point = space_point(space, indices[i]);
+            if (!has_cluster(space, &choice->point)) return KF_OK;
+        }
     }
-    return status;
+    return session_say(p->program->session, KF_NO_KERNEL,
+                       "no point of the kernel does without clusters");
+}
+
+/* What a step of the first variant is, where that has no cluster. */
+static KfStatus choose_older(Points *p, uint32_t step, Choice *choice, bool *changed) {
+    const ExportVariant *first = &p->e->variants.data[0];
+    const ExportKernel *kernel = &p->e->kernels.data[first->kernel[step]];
+    const Point *point = &kernel->instances.data[first->instance[step]].point;
+    const TuneProblem *problem = &p->partition->parts[step]->problem;
+    *choice = (Choice){.point = *point, .origin = first->origin};
+    if (has_cluster(&kernel->kernel->template->space, point)) {
+        *changed = true;
+        return choose_alone(p, problem, choice);
+    }
+    while (problem->kernels[choice->kernel].kernel.template != kernel->kernel->template)
+        choice->kernel++;
+    return KF_OK;
+}
+
+/* Clusters are of compute capability 9.0 and above: what is older gets a point without. */
+static KfStatus add_older(Points *p) {
+    uint32_t steps = partition_count(p->partition), known = p->e->variants.count;
+    for (const int *arch = p->arch; *arch && *arch < 90; arch++) {
+        bool own = false, changed = false;
+        Choice *choices = arena_array(p->arena, Choice, steps);
+        for (uint32_t v = 1; v < known; v++) own |= p->e->variants.data[v].arch == *arch;
+        for (uint32_t s = 0; s < steps && !own; s++) {
+            KfStatus status = choose_older(p, s, &choices[s], &changed);
+            if (status != KF_OK) return status;
+        }
+        if (changed) choices[0].origin = "the analytic default, not tuned: there are no clusters";
+        if (changed) add_variant(p, *arch, NULL, choices);
+    }
+    return KF_OK;
 }
 
 /* --- all together */

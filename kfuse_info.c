@@ -1,5 +1,5 @@
-/* The rest of kfuse.h: what is around the pipeline. Devices, ops, the store's contents, words of
- * shapes and types. */
+/* The rest of kfuse.h: what is around the pipeline. Devices, ops, words of shapes and
+ * types. */
 #include "kfuse.h"
 
 #include <stdio.h>
@@ -62,6 +62,15 @@ KfStatus kf_devices(KfSession *session, char **text) {
         }
     }
     return session_give(&out, text);
+}
+
+KfStatus kf_device_find(const char *name, char *why, size_t size) {
+    const Device *device;
+    int index;
+    Why reason = {""};
+    if (name && device_select(name, &device, &index, &reason)) return KF_OK;
+    snprintf(why, size, "%s", reason.text);
+    return name ? KF_ENVIRONMENT : KF_USAGE;
 }
 
 KfStatus kf_ops(KfSession *session, const char *name, char **text) {
@@ -133,33 +142,5 @@ KfStatus kf_ops_check(KfSession *session, const char *path, char **text) {
     }
     arena_close(arena);
     session_give(&out, text);
-    return status;
-}
-
-KfStatus kf_cache(KfSession *session, const char *command, const char *argument, char **text) {
-    Text out = {0};
-    char why[256];
-    text_clear(&session->message);
-    const char *complaint = store_complaint(session->store);
-    KfStatus status = KF_OK;
-    if (strcmp(command, "path") == 0)
-        text_printf(&out, "%s\n", store_path(session->store));
-    else if (complaint && strcmp(command, "clear") != 0)
-        status = session_say(session, KF_ENVIRONMENT, "%s", complaint);
-    else if (strcmp(command, "ls") == 0)
-        store_list(session->store, &out);
-    else if (strcmp(command, "show") == 0 && argument)
-        status = store_show(session->store, argument, &out)
-                     ? KF_OK
-                     : session_say(session, KF_INPUT, "no entry '%s'; kfuse cache ls lists them",
-                                   argument);
-    else if (strcmp(command, "clear") == 0)
-        status = session_clear_store(session, why, sizeof why)
-                     ? KF_OK
-                     : session_say(session, KF_ENVIRONMENT, "%s", why);
-    else
-        status = session_say(session, KF_USAGE, "cache ls | show KEY | clear | path");
-    if (status == KF_OK) return session_give(&out, text);
-    text_free(&out);
     return status;
 }

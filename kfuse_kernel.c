@@ -4,6 +4,16 @@
 
 #include "kfuse_objects.h"
 
+static bool open_launchers(KfKernel *kernel) {
+    Launcher **slots[] = {&kernel->own, &kernel->current};
+    for (int current = 0; current < 2 && !kernel->device->imaginary; current++) {
+        *slots[current] = launcher_open(kernel->device, kernel->index, current, kernel->program->ir,
+                                        kernel->run, kernel->binaries, kernel->binary_count);
+        if (!*slots[current]) return false;
+    }
+    return true;
+}
+
 KfStatus kf_tune(KfProgram *program, const KfTuneOptions *options, KfKernel **out) {
     static const KfTuneOptions none = {0};
     KfKernel *kernel = calloc(1, sizeof *kernel);
@@ -15,10 +25,12 @@ KfStatus kf_tune(KfProgram *program, const KfTuneOptions *options, KfKernel **ou
     kernel->arena = arena_open();
     kernel->report = report_none();
     KfStatus status = pipeline_tune(kernel, options ? options : &none);
-    if (status == KF_OK || (status == KF_INTERRUPTED && kernel->run))
+    bool has_run = status == KF_OK || (status == KF_INTERRUPTED && kernel->run);
+    if (has_run && !open_launchers(kernel))
+        status = session_say(program->session, KF_ENVIRONMENT, "out of memory");
+    else if (has_run)
         *out = kernel;
-    else
-        kf_kernel_close(kernel);
+    if (!*out) kf_kernel_close(kernel);
     return status;
 }
 
@@ -34,35 +46,44 @@ void kf_kernel_close(KfKernel *kernel) {
     free(kernel);
 }
 
-static KfStatus launched(KfKernel *kernel, bool ok, bool refused, const Why *why) {
-    return ok ? KF_OK
-              : session_say(kernel->program->session, refused ? KF_INPUT : KF_ENVIRONMENT, "%s",
-                            why->text);
+/* Several threads may fail at once. */
+static KfStatus fail(KfKernel *kernel, KfStatus status, const char *why) {
+    KfSession *session = kernel->program->session;
+    pthread_mutex_lock(&session->failing);
+    text_clear(&session->message);
+    session_say(session, status, "%s", why);
+    pthread_mutex_unlock(&session->failing);
+    return status;
 }
 
-static Launcher *launcher(KfKernel *kernel, Launcher **slot, bool current, Why *why) {
-    if (kernel->device->imaginary) return why_set(why, "this device runs nothing"), NULL;
-    if (!*slot)
-        *slot = launcher_open(kernel->device, kernel->index, current, kernel->program->ir,
-                              kernel->run, kernel->binaries, kernel->binary_count);
-    return *slot;
+typedef bool Go(Launcher *launcher, const void *const *inputs, void *const *outputs, void *stream,
+                bool *refused, Why *why);
+
+static KfStatus go(KfKernel *kernel, Launcher *launcher, Go *call, const void *const *inputs,
+                   void *const *outputs, void *stream) {
+    Why why;
+    bool refused;
+    const Ir *ir = kernel->program->ir;
+    if (!launcher) return fail(kernel, KF_ENVIRONMENT, "this device runs nothing");
+    if ((!inputs && ir->inputs.count > 0) || (!outputs && ir->outputs.count > 0))
+        return fail(kernel, KF_USAGE, "the list of inputs or that of outputs is NULL");
+    if (call(launcher, inputs, outputs, stream, &refused, &why)) return KF_OK;
+    return fail(kernel, refused ? KF_INPUT : KF_ENVIRONMENT, why.text);
 }
 
 KfStatus kf_launch(KfKernel *kernel, const void *const *inputs, void *const *outputs,
                    void *stream) {
-    Why why = {"out of memory"};
-    bool refused = false;
-    Launcher *l = launcher(kernel, &kernel->current, true, &why);
-    bool ok = l && launcher_launch(l, inputs, outputs, stream, &refused, &why);
-    return launched(kernel, ok, refused, &why);
+    return go(kernel, kernel->current, launcher_launch, inputs, outputs, stream);
+}
+
+static bool run(Launcher *launcher, const void *const *inputs, void *const *outputs, void *stream,
+                bool *refused, Why *why) {
+    (void)stream;
+    return launcher_run(launcher, inputs, outputs, refused, why);
 }
 
 KfStatus kf_run(KfKernel *kernel, const void *const *inputs, void *const *outputs) {
-    Why why = {"out of memory"};
-    bool refused = false;
-    Launcher *l = launcher(kernel, &kernel->own, false, &why);
-    bool ok = l && launcher_run(l, inputs, outputs, &refused, &why);
-    return launched(kernel, ok, refused, &why);
+    return go(kernel, kernel->own, run, inputs, outputs, NULL);
 }
 
 const char *kf_kernel_report(KfKernel *kernel, KfFormat format) {
@@ -82,6 +103,13 @@ static double or_zero(double value) {
     return isnan(value) ? 0 : value;
 }
 
+static uint64_t workspace(const Run *run) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < run->temporaries.count; i++)
+        bytes += (uint64_t)run->temporaries.data[i];
+    return bytes;
+}
+
 KfResult kf_kernel_result(const KfKernel *kernel) {
     const Report *r = &kernel->report;
     return (KfResult){r->winner,
@@ -92,5 +120,6 @@ KfResult kf_kernel_result(const KfKernel *kernel) {
                       or_zero(r->max_ulp),
                       r->cached ? 0 : (uint32_t)r->candidates,
                       (uint32_t)r->compiled,
-                      r->cached != 0};
+                      r->cached != 0,
+                      workspace(kernel->run)};
 }

@@ -2,6 +2,7 @@
 #ifndef KF_OBJECTS_H
 #define KF_OBJECTS_H
 
+#include <pthread.h>
 #include <signal.h>
 
 #include "compiler/fuse.h"
@@ -21,6 +22,7 @@ struct KfSession {
     Registry *registry;
     Store *store;
     Text message;
+    pthread_mutex_t failing; /* held by a launch that writes the message */
     volatile sig_atomic_t interrupt;
     double opening; /* seconds that it took */
 };

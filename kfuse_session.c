@@ -60,6 +60,7 @@ KfStatus kf_session_open(KfSession **out, const KfSessionOptions *options) {
     double began = tuning_clock();
     KfSession *session = *out = calloc(1, sizeof *session);
     if (!session) return KF_ENVIRONMENT;
+    pthread_mutex_init(&session->failing, NULL);
     session->arena = arena_open();
     if (options) session->options = *options;
     session->registry = registry_open(session->arena);
@@ -77,6 +78,7 @@ void kf_session_close(KfSession *session) {
     store_close(session->store);
     arena_close(session->arena);
     text_free(&session->message);
+    pthread_mutex_destroy(&session->failing);
     free(session);
 }
 

@@ -174,6 +174,16 @@ static bool all_searched(const Partitions *partitions, const TuneOptions *option
     return true;
 }
 
+/* Whether an answer from elsewhere says that it is faster than the one here: then both race first. */
+static bool is_challenged(Store *store, const StoreKey *key, Arena *arena, double time) {
+    const char *text;
+    int64_t date;
+    Report report;
+    Store *imported = store_imported(store);
+    return imported && store_answer(imported, key, arena, &text, &date) &&
+           report_load(arena, text, &report) && report.time < time;
+}
+
 /* Run and binaries from an earlier answer, without any driver. */
 bool tuning_answer(KfKernel *kernel, const Partitions *partitions, const TuneOptions *options,
                    double began) {
@@ -186,6 +196,9 @@ bool tuning_answer(KfKernel *kernel, const Partitions *partitions, const TuneOpt
         kernel->report.way < 0 || kernel->report.way >= partitions->list.count)
         return false;
     const Partition *partition = &partitions->list.data[kernel->report.way];
+    if (options->search &&
+        is_challenged(kernel->program->session->store, &key, arena, kernel->report.time))
+        return false;
     if (!partition_stored(arena, partition, kernel->report.winner)) return false;
     tuning_assemble(kernel, partition);
     workers_close(&kernel->workers); /* one may have said what the device is */

@@ -11,11 +11,13 @@
 
 enum { LINE = 1024 };
 
-/* The one piece of global state a signal handler needs; written before the handler is installed. */
+/* The global state that a signal handler needs; the session is written before it is installed. */
 static KfSession *interrupted_session;
+static volatile sig_atomic_t interrupted;
 
 static void on_interrupt(int signal_number) {
     (void)signal_number;
+    interrupted = 1;
     if (interrupted_session) kf_session_interrupt(interrupted_session);
 }
 
@@ -32,6 +34,7 @@ static void catch_interrupts(KfSession *session) {
 
 static void show_progress(void *context, const KfProgress *p) {
     Progress *progress = context;
+    if (interrupted) kf_session_interrupt(interrupted_session); /* it came just before this began */
     if (progress->quiet || p->total == 0) return;
     char best[64] = "none right yet";
     if (p->best > 0) snprintf(best, sizeof best, "best %.4g us", p->best * 1e6);
@@ -54,12 +57,7 @@ static KfStatus print_owned(KfStatus status, char *text) {
 }
 
 static KfStatus command_tune(Job *job) {
-    size_t rest;
-    KfStatus status = job_text(job, &rest);
-    if (status == KF_OK) status = job_end_of_words(job, rest);
-    if (status != KF_OK) return status;
-    job_shapes(job);
-    status = job_open(job);
+    KfStatus status = job_program(job);
     return status == KF_OK ? job_tune(job) : status;
 }
 
@@ -72,15 +70,10 @@ static KfStatus write_text(const char *path, const char *text) {
 }
 
 static KfStatus command_dump(Job *job) {
-    size_t rest;
     char *text = NULL;
     const Options *o = job->options;
     if (!o->has_stage) return job_complain(KF_USAGE, "dump what? --ast --ir --plan --cuda --c");
-    KfStatus status = job_text(job, &rest);
-    if (status == KF_OK) status = job_end_of_words(job, rest);
-    if (status != KF_OK) return status;
-    job_shapes(job);
-    status = job_open(job);
+    KfStatus status = job_program(job);
     if (status == KF_OK)
         status = job_told(job, kf_program_dump(job->program, o->stage, o->tune.point, &text));
     if (status != KF_OK || o->output_count == 0) return print_owned(status, text);
@@ -120,18 +113,51 @@ static KfStatus command_devices(Job *job) {
     return print_owned(status, text);
 }
 
-static KfStatus command_cache(Job *job) {
+static KfStatus cache_step(Job *job, const char *command, const char *argument) {
     char *text = NULL;
-    const Options *o = job->options;
-    bool takes = o->word_count > 0 && strcmp(o->words[0], "show") == 0;
-    if (o->word_count == 0 || o->word_count > (takes ? 2u : 1u))
-        return job_complain(KF_USAGE, "cache ls | show KEY | clear | path");
-    const char *argument = o->word_count > 1 ? o->words[1] : NULL;
-    KfStatus status = job_told(job, kf_cache(job->session, o->words[0], argument, &text));
+    KfStatus status = job_told(job, kf_cache(job->session, command, argument, &text));
     return print_owned(status, text);
 }
 
-static KfStatus run_command(Job *job) {
+typedef struct CacheCommand {
+    const char *name, *with_binaries; /* NULL: there are none in it */
+    size_t least, most;               /* words behind it */
+} CacheCommand;
+
+static const CacheCommand *cache_command(const Options *o) {
+    static const CacheCommand list[] = {
+        {"ls", NULL, 0, 0},
+        {"show", NULL, 1, 1},
+        {"clear", NULL, 0, 0},
+        {"path", NULL, 0, 0},
+        {"export", "export-binaries", 0, 1},
+        {"import", "import-binaries", 1, OPTION_WORDS},
+        {"merge", NULL, 1, OPTION_WORDS}, /* it always has them */
+    };
+    for (size_t i = 0; i < sizeof list / sizeof *list && o->word_count > 0; i++)
+        if (strcmp(list[i].name, o->words[0]) == 0 && o->word_count - 1 >= list[i].least &&
+            o->word_count - 1 <= list[i].most)
+            return &list[i];
+    return NULL;
+}
+
+/* Each file by itself; the first that fails ends it. */
+static KfStatus command_cache(Job *job) {
+    const Options *o = job->options;
+    const CacheCommand *command = cache_command(o);
+    if (!command)
+        return job_complain(KF_USAGE, "cache ls | show KEY | clear | path | export [FILE] | "
+                                      "import FILE... | merge FILE.db...");
+    if (o->binaries && !command->with_binaries)
+        return job_complain(KF_USAGE, "--binaries goes with cache export and cache import");
+    const char *name = o->binaries ? command->with_binaries : command->name;
+    KfStatus status = o->word_count == 1 ? cache_step(job, name, NULL) : KF_OK;
+    for (size_t i = 1; i < o->word_count && status == KF_OK; i++)
+        status = cache_step(job, name, o->words[i]);
+    return status;
+}
+
+static KfStatus check_options(const Job *job) {
     Command command = job->options->command;
     bool writes = command == COMMAND_RUN || command == COMMAND_DUMP ||
                   command == COMMAND_TEMPLATE || command == COMMAND_EMIT || command == COMMAND_ONNX;
@@ -145,13 +171,21 @@ static KfStatus run_command(Job *job) {
     if (command != COMMAND_EMIT &&
         (job->options->name || job->options->archs || job->options->format))
         return job_complain(KF_USAGE, "--name, --arch and --format go with emit");
+    if (command != COMMAND_CACHE && job->options->binaries)
+        return job_complain(KF_USAGE, "--binaries goes with cache export and cache import");
     if (command != COMMAND_GRAD && job->options->wrt_count)
         return job_complain(KF_USAGE, "--wrt goes with grad: kfuse grad EXPR --wrt x,b");
     if (command != COMMAND_ONNX &&
         (job->options->dim_count || job->options->rewrite || job->options->products))
         return job_complain(KF_USAGE,
                             "--dim, --products and --rewrite go with onnx: kfuse onnx MODEL");
-    switch (command) {
+    if (command != COMMAND_TUNE_ALL && (job->options->devices || job->options->shards))
+        return job_complain(KF_USAGE, "--devices and --shard go with kfuse tune-all FILE");
+    return KF_OK;
+}
+
+static KfStatus run_command(Job *job) {
+    switch (job->options->command) {
     case COMMAND_TUNE: return command_tune(job);
     case COMMAND_RUN: return job_run(job);
     case COMMAND_DUMP: return command_dump(job);
@@ -162,12 +196,13 @@ static KfStatus run_command(Job *job) {
     case COMMAND_GRAD: return command_grad(job);
     case COMMAND_TEMPLATE: return job_tune_file(job);
     case COMMAND_EMIT: return job_emit(job);
+    case COMMAND_TUNE_ALL: break; /* its processes do */
     case COMMAND_ONNX: return job_onnx(job);
     }
     return KF_USAGE;
 }
 
-static KfStatus with_session(Job *job) {
+static KfStatus with_session(Job *job, KfStatus (*body)(Job *job)) {
     KfSessionOptions options = {.progress = show_progress, .context = &job->progress};
     job->progress = (Progress){.terminal = isatty(STDERR_FILENO), .quiet = job->options->quiet};
     KfStatus status = kf_session_open(&job->session, &options);
@@ -176,7 +211,7 @@ static KfStatus with_session(Job *job) {
         status = kf_session_add_ops(job->session, job->options->ops[i]);
     job_told(job, status);
     catch_interrupts(job->session);
-    if (status == KF_OK) status = run_command(job);
+    if (status == KF_OK) status = body(job);
     kf_kernel_close(job->kernel);
     kf_program_close(job->program);
     kf_template_close(job->template);
@@ -184,6 +219,14 @@ static KfStatus with_session(Job *job) {
     kf_session_close(job->session);
     free(job->text_owned);
     return status;
+}
+
+/* The processes of tune-all open a session each: a database must not be open across a fork. */
+static KfStatus run(Job *job) {
+    KfStatus status = check_options(job);
+    if (status != KF_OK) return status;
+    return job->options->command == COMMAND_TUNE_ALL ? job_tune_all(job, with_session)
+                                                     : with_session(job, run_command);
 }
 
 /* What was lost may have left the buffer long ago. */
@@ -207,7 +250,7 @@ int main(int argc, char **argv) {
     else if (options->version)
         printf("kfuse %s\n", kf_version());
     else
-        status = with_session(job);
+        status = run(job);
     status = end_output(status);
     free(job);
     free(options);

@@ -31,14 +31,9 @@ static KfStatus tune(Job *job) {
 KfStatus job_emit(Job *job) {
     KfEmitOptions emit;
     char *summary = NULL;
-    size_t rest;
     KfStatus status = read_options(job, &emit);
-    if (status == KF_OK) status = job_text(job, &rest);
-    if (status == KF_OK) status = job_end_of_words(job, rest);
-    if (status != KF_OK) return status;
-    job_shapes(job);
-    if (!job->options->device) job->problem.device = "cuda";
-    status = job_open(job);
+    job->problem.device = "cuda";
+    if (status == KF_OK) status = job_program(job);
     if (status == KF_OK) status = tune(job);
     if (status == KF_OK)
         status = job_told(job, kf_emit(job->program, job->kernel, &emit, &summary));

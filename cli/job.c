@@ -115,7 +115,7 @@ KfStatus job_text(Job *job, size_t *rest) {
 KfStatus job_describe(Job *job) {
     job->problem.math = job->options->math;
     job->problem.round_each_op = job->options->round_each_op;
-    job->problem.device = job->options->device;
+    if (job->options->device) job->problem.device = job->options->device;
     return apply_params(job);
 }
 
@@ -124,6 +124,15 @@ KfStatus job_open(Job *job) {
     if (status != KF_OK) return status;
     return job_told(job, kf_program_open(job->session, job->text, job->text_length, &job->problem,
                                          &job->program));
+}
+
+KfStatus job_program(Job *job) {
+    size_t rest;
+    KfStatus status = job_text(job, &rest);
+    if (status == KF_OK) status = job_end_of_words(job, rest);
+    if (status != KF_OK) return status;
+    job_shapes(job);
+    return job_open(job);
 }
 
 /* --- tuning */

@@ -9,6 +9,8 @@ typedef struct Progress {
     uint32_t last; /* quarters already told, where there is no terminal */
 } Progress;
 
+struct Fleet;
+
 typedef struct Job {
     const Options *options;
     KfSession *session;
@@ -22,7 +24,12 @@ typedef struct Job {
     KfTemplate *template;
     KfProgram *program;
     KfKernel *kernel;
+    const struct Fleet *fleet; /* of a process of `kfuse tune-all`, and which device is its own */
+    uint32_t device;
 } Job;
+
+/* Opens the job's session, does `body`, closes what is open. */
+typedef KfStatus WithSession(Job *job, KfStatus (*body)(Job *job));
 
 /* Prints "kfuse: message" and returns `status`. */
 KfStatus job_complain(KfStatus status, const char *message);
@@ -39,6 +46,8 @@ void job_shapes(Job *job);
 /* The rest of the problem: math, device, params. */
 KfStatus job_describe(Job *job);
 KfStatus job_open(Job *job);
+/* All of these: the program that the command line says, and nothing else, is open. */
+KfStatus job_program(Job *job);
 /* Tunes the program that is open and prints the report. */
 KfStatus job_tune(Job *job);
 /* `kfuse run`: on NumPy files. */
@@ -47,6 +56,9 @@ KfStatus job_run(Job *job);
 KfStatus job_tune_file(Job *job);
 /* `kfuse warm`: a file of command lines into the store. */
 KfStatus job_warm(Job *job);
+/* `kfuse tune-all`: likewise, on several devices at once; `job` has no session, its processes open one
+ * each. */
+KfStatus job_tune_all(Job *job, WithSession *with_session);
 /* `kfuse onnx`: regions of a model. */
 KfStatus job_onnx(Job *job);
 

@@ -156,6 +156,20 @@ static bool take_device(Parse *p, char *v) {
     p->options->device = v;
     return true;
 }
+static bool take_devices(Parse *p, char *v) {
+    p->options->devices = v;
+    return true;
+}
+static bool take_shard(Parse *p, char *v) {
+    unsigned shard, shards;
+    int end = 0;
+    if (sscanf(v, "%9u/%9u%n", &shard, &shards, &end) != 2 || v[end] || *v < '0' || *v > '9' ||
+        shard < 1 || shard > shards)
+        return wrong(p, "--shard takes I/N, from 1/N to N/N, not '%s'%s", v, "");
+    p->options->shard = shard;
+    p->options->shards = shards;
+    return true;
+}
 static bool take_effort(Parse *p, char *v) {
     static const char *const names[] = {"normal", "quick", "full", NULL};
     int value;
@@ -260,6 +274,7 @@ FLAG(exact, (p->options->tune.exact = true))
 FLAG(retune, (p->options->tune.retune = true))
 FLAG(no_tune, (p->options->tune.no_tune = true))
 FLAG(round, (p->options->round_each_op = true))
+FLAG(binaries, (p->options->binaries = true))
 FLAG(json, (p->options->json = true))
 FLAG(quiet, (p->options->quiet = true))
 FLAG(time, (p->options->time = true))
@@ -283,6 +298,9 @@ static const Option table[] = {
     {"--param", "NAME=VALUE", "value of a run-time scalar (`param NAME = …` in the program)",
      take_param},
     {"--device", "NAME[:N]", "cuda:0, cpu (default: a GPU if there is one, else cpu)", take_device},
+    {"--devices", "all|NAMES", "tune-all: cuda:0,cuda:1, a process each (default: --device alone)",
+     take_devices},
+    {"--shard", "I/N", "tune-all: lines I, I+N, I+2N … of the list alone", take_shard},
     {"--ops", "FILE", "more functions, one definition a line", take_ops},
     {"-f", "FILE", "the program from a file ('-': standard input)", take_file},
     {"-o", "[NAME=]FILE",
@@ -339,6 +357,7 @@ static const Option table[] = {
      take_rewrite},
     {"--products", NULL, "onnx: matrix products may begin a region", take_products},
     {"--check", "FILE", "ops: test a .kf file on every device present", take_check},
+    {"--binaries", NULL, "cache export, import: with the compiled kernels", take_binaries},
     {"--json", NULL, "the report as one JSON object", take_json},
     {"--quiet", NULL, "no progress", take_quiet},
     {"--time", NULL, "where the run's time went, on standard error", take_time},
@@ -349,8 +368,9 @@ static const Option table[] = {
 
 enum { TABLE = sizeof table / sizeof *table };
 
-static const char *const commands[] = {"",     "run",  "dump", "ops",  "devices", "cache",
-                                       "warm", "tune", "grad", "emit", "onnx",    NULL};
+static const char *const commands[] = {"",         "run",  "dump", "ops",  "devices",
+                                       "cache",    "warm", "tune", "grad", "emit",
+                                       "tune-all", "onnx", NULL};
 
 void options_help(bool all) {
     fputs(
@@ -373,7 +393,10 @@ void options_help(bool all) {
         "each\n"
         "  kfuse warm FILE                         tune what its lines say: EXPR --shape DIMS "
         "[options]\n"
-        "  kfuse devices | cache ls|show|clear|path\n\n",
+        "  kfuse tune-all FILE --devices all       the same on every GPU, with a summary\n"
+        "  kfuse cache ls|show|clear|path          the store; export|import|merge: from and to "
+        "others\n"
+        "  kfuse devices                           what there is to tune on\n\n",
         stdout);
     if (all) {
         for (size_t i = 0; i < TABLE; i++)

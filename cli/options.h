@@ -15,6 +15,7 @@ typedef enum Command {
     COMMAND_TEMPLATE,
     COMMAND_GRAD,
     COMMAND_EMIT,
+    COMMAND_TUNE_ALL,
     COMMAND_ONNX
 } Command;
 
@@ -47,9 +48,12 @@ typedef struct Options {
     bool products;       /* onnx: matrix products may begin a region */
     const char *file, *device, *out_dtype, *check;
     const char *name, *archs, *format; /* emit */
+    const char *devices;               /* tune-all: "all", "cuda:0,cuda:1"; NULL: `device` */
+    unsigned shard, shards;            /* tune-all: lines I, I + N …, I from 1 on; 0 of 0: all */
     KfMath math;
     KfStage stage;
-    bool has_stage, round_each_op, verify_bucket, json, quiet, time, help, help_all, version;
+    bool has_stage, round_each_op, verify_bucket, binaries, json, quiet, time, help, help_all,
+        version;
     KfTuneOptions tune;
 } Options;
 

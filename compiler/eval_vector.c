@@ -3,7 +3,9 @@
  * -ffast-math alone, so that it is said here. */
 #include "compiler/eval_vector.h"
 
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
+/* Clones are chosen while the program is loaded, before ThreadSanitizer can follow. */
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_THREAD__)
 #if __GLIBC_PREREQ(2, 35)
 #define KF_VECTOR __attribute__((__simd__("notinbranch")))
 #define KF_CLONES \

@@ -57,26 +57,36 @@ static bool is_harmless(const RowsEmitter *e, const Part *part) {
     return e->facts->harmless[part->value];
 }
 
-/* The mean that distances are from: elements outside the row that are seen as 0 have none. */
-static void print_centres(const RowsEmitter *e, const Parts *parts) {
+/* Of a vector whose elements outside the row are seen as 0, sums of distances and of squares count if it is in
+ * the row: so a distance is the difference from the mean that later passes take, too, and computed once. */
+static bool sums_vectors(const RowsEmitter *e, const Part *part) {
+    return (part->kind == PART_REST || part->kind == PART_SQUARE) && is_harmless(e, part);
+}
+
+static void print_vector_sums(const RowsEmitter *e, const Parts *parts) {
     for (uint32_t i = 0; i < parts->list.count; i++) {
         const Part *part = &parts->list.data[i];
-        Value mean = parts_mean(e, part->value);
-        if (part->kind == PART_REST && is_harmless(e, part))
-            text_printf(e->out, "        const %s c%u = row.has(v) ? %c%u : 0;\n", rows_real(e),
-                        part->value, mean ? 't' : 'm', mean ? mean : part->value);
+        if (sums_vectors(e, part))
+            text_printf(e->out, "        %s %c%u_v = 0;\n", rows_real(e),
+                        part->kind == PART_REST ? 'd' : 'q', part->value);
+    }
+}
+
+static void print_vector_takes(const RowsEmitter *e, uint32_t pass, const Parts *parts) {
+    for (uint32_t i = 0; i < parts->list.count; i++) {
+        const Part *part = &parts->list.data[i];
+        if (sums_vectors(e, part))
+            text_printf(e->out, "        if (row.has(v)) %s += %c%u_v;\n", field(e, pass, part),
+                        part->kind == PART_REST ? 'd' : 'q', part->value);
     }
 }
 
 static void print_distance(const RowsEmitter *e, const Part *part) {
     Value mean = parts_mean(e, part->value);
-    const char *centre =
-        arena_printf(e->scratch, "%c%u", mean ? 't' : 'm', mean ? mean : part->value);
-    bool harmless = is_harmless(e, part);
-    if (harmless) centre = arena_printf(e->scratch, "c%u", part->value);
-    text_printf(e->out, "            const %s d%u = %srow.holds(v, j) ? %s - %s : 0;\n",
-                rows_real(e), part->value, harmless ? "ROW::WHOLE || " : "",
-                rows_operand(e, rows_node(e, part->value)->arg[0]), centre);
+    text_printf(e->out, "            const %s d%u = %srow.holds(v, j) ? %s - %c%u : 0;\n",
+                rows_real(e), part->value, is_harmless(e, part) ? "ROW::WHOLE || " : "",
+                rows_operand(e, rows_node(e, part->value)->arg[0]), mean ? 't' : 'm',
+                mean ? mean : part->value);
 }
 
 static void print_fma(const RowsEmitter *e, const char *to, const char *x) {
@@ -113,6 +123,8 @@ static void print_own(const RowsEmitter *e, const Part *part, const char *to, co
 
 static void print_take(const RowsEmitter *e, uint32_t pass, const Part *part) {
     const char *to = field(e, pass, part);
+    if (sums_vectors(e, part))
+        to = arena_printf(e->scratch, "%c%u_v", part->kind == PART_REST ? 'd' : 'q', part->value);
     Value value = rows_node(e, part->value)->arg[0];
     bool folded = e->facts->folded[value];
     if (part->kind == PART_REST) print_distance(e, part);
@@ -317,7 +329,7 @@ static void print_rest(const RowsEmitter *e, uint32_t pass, const Parts *parts) 
     print_columns(e, pass);
     print_packs(e, pass);
     print_moment_arrays(e, parts);
-    print_centres(e, parts);
+    print_vector_sums(e, parts);
     print_raw_takes(e, pass, parts);
     print_quotients(e, values);
     Text element = {0};
@@ -332,6 +344,7 @@ static void print_rest(const RowsEmitter *e, uint32_t pass, const Parts *parts) 
     }
     text_free(&element);
     print_moments(e, pass, parts);
+    print_vector_takes(e, pass, parts);
     print_stores(e, pass);
 }
 

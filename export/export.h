@@ -97,6 +97,6 @@ uint32_t export_temporaries(const Export *export_);
 /* The name of kernel `index`'s file, without its ending: NAME, NAME_2; in C NAME_kernel, … */
 const char *export_stem(Arena *arena, const Export *export_, uint32_t index);
 /* A text of texts/ with @NAME@ as the export's name, @UPPER@ as that in capitals. */
-void export_text(Text *out, const Export *export_, const char *file);
+void export_piece(Text *out, const Export *export_, const char *file);
 
 #endif

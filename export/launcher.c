@@ -71,7 +71,7 @@ static void add_named(Text *out, const Export *e, const char *text) {
     text_add(out, text);
 }
 
-void export_text(Text *out, const Export *e, const char *file) {
+void export_piece(Text *out, const Export *e, const char *file) {
     for (const Embed *text = export_texts; text->path; text++) {
         const char *slash = strrchr(text->path, '/');
         if (strcmp(slash + 1, file) == 0) add_named(out, e, text->text);
@@ -84,7 +84,7 @@ void export_header(Text *out, const Export *e) {
     text_printf(out, " */\n#ifndef KFUSE_%s_H\n#define KFUSE_%s_H\n\n", e->name, e->name);
     text_add(out, "#include <stddef.h>\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" "
                   "{\n#endif\n\n");
-    export_text(out, e, "view.h");
+    export_piece(out, e, "view.h");
     text_add(out, "\n");
     add_named(out, e, export_is_cuda(e) ? cuda_interface : c_interface);
     add_named(out, e, "const char *@NAME@_error(int status);\n");
@@ -258,12 +258,12 @@ void export_launcher(Text *out, const Export *e) {
         print_functions(out, e);
     }
     text_add(out, "\n");
-    export_text(out, e, "common.c");
+    export_piece(out, e, "common.c");
     text_add(out, "\n");
-    export_text(out, e, cuda ? "cuda.c" : "c.c");
+    export_piece(out, e, cuda ? "cuda.c" : "c.c");
     export_variants(out, e);
     text_add(out, "\n");
-    export_text(out, e, cuda ? "entry_cuda.c" : "entry_c.c");
+    export_piece(out, e, cuda ? "entry_cuda.c" : "entry_c.c");
     text_add(out, "\n");
-    export_text(out, e, "messages.c");
+    export_piece(out, e, "messages.c");
 }

@@ -7,6 +7,7 @@
 #include "compiler/gate.h"
 #include "export/export.h"
 #include "export/texts/sample.h"
+#include "tuner/launcher.h"
 
 enum { SAMPLES = 64 };
 
@@ -26,16 +27,11 @@ static void fill(const IrInput *input, uint32_t slot, void *zero) {
 }
 
 static bool make(const IrInput *input, uint32_t slot, Data *data) {
-    int64_t low = 0, high = 0, size = dtype_info(input->type.dtype)->bytes;
-    for (uint32_t d = 0; d < input->type.rank; d++) {
-        int64_t reach = input->strides[d] * (input->type.dim[d] - 1);
-        if (reach < 0) low += reach;
-        if (reach > 0) high += reach;
-    }
-    data->memory = calloc((size_t)(high - low + 1), (size_t)size);
+    int64_t before, bytes = launcher_extent(&input->type, input->strides, &before);
+    data->memory = calloc(1, (size_t)bytes + 1);
     if (!data->memory) return false;
-    data->zero = (char *)data->memory - low * size;
-    if (type_count(&input->type) > 0) fill(input, slot, data->zero);
+    data->zero = (char *)data->memory + before;
+    fill(input, slot, data->zero);
     return true;
 }
 
@@ -125,11 +121,11 @@ bool export_selftest(Text *out, const Export *e, Why *why) {
         text_printf(out, "    {axes_%u, right_%u, %u},\n", i, i, counts[i]);
     text_add(out, "};\n\n");
     free(counts);
-    export_text(out, e, "sample.h");
+    export_piece(out, e, "sample.h");
     text_add(out, "\n");
-    export_text(out, e, export_is_cuda(e) ? "selftest_cuda.c" : "selftest_c.c");
+    export_piece(out, e, export_is_cuda(e) ? "selftest_cuda.c" : "selftest_c.c");
     text_add(out, "\n");
-    export_text(out, e, "selftest.c");
+    export_piece(out, e, "selftest.c");
     text_add(out, "\n#endif\n");
     return good;
 }

@@ -76,6 +76,7 @@ enum {
     NVRTC_ERROR_INVALID_OPTION = 5,
     NVRTC_ERROR_COMPILATION = 6,
 };
+#define CU_STREAM_PER_THREAD ((CUstream)0x2)
 #endif
 
 /* Every value and layout above. */
@@ -96,6 +97,7 @@ enum {
     X(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) \
     X(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) X(CU_STREAM_NON_BLOCKING) \
     X(CU_STREAM_CAPTURE_MODE_RELAXED) X(CU_EVENT_DEFAULT) X(CU_EVENT_RECORD_EXTERNAL) \
+    X(CU_STREAM_PER_THREAD) \
     X(NVRTC_SUCCESS) X(NVRTC_ERROR_INVALID_OPTION) X(NVRTC_ERROR_COMPILATION) X(sizeof(CUresult)) \
     X(sizeof(CUdevice)) X(sizeof(CUdeviceptr)) X(sizeof(CUdevice_attribute)) \
     X(sizeof(CUfunction_attribute)) X(sizeof(CUstreamCaptureMode)) X(sizeof(nvrtcResult)) \
@@ -122,7 +124,8 @@ enum {
     X(DeviceTotalMem, cuDeviceTotalMem_v2, (size_t *, CUdevice))                                   \
     X(DevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, (CUcontext *, CUdevice))                   \
     X(DevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, (CUdevice))                           \
-    X(CtxSetCurrent, cuCtxSetCurrent, (CUcontext))                                                 \
+    X(CtxPushCurrent, cuCtxPushCurrent_v2, (CUcontext))                                            \
+    X(CtxPopCurrent, cuCtxPopCurrent_v2, (CUcontext *))                                            \
     X(CtxGetCurrent, cuCtxGetCurrent, (CUcontext *))                                               \
     X(CtxGetDevice, cuCtxGetDevice, (CUdevice *))                                                  \
     X(MemAlloc, cuMemAlloc_v2, (CUdeviceptr *, size_t))                                            \
@@ -141,6 +144,7 @@ enum {
     X(StreamDestroy, cuStreamDestroy_v2, (CUstream))                                               \
     X(StreamSynchronize, cuStreamSynchronize, (CUstream))                                          \
     X(StreamBeginCapture, cuStreamBeginCapture_v2, (CUstream, CUstreamCaptureMode))                \
+    X(ThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode *)) \
     X(StreamEndCapture, cuStreamEndCapture, (CUstream, CUgraph *))                                 \
     X(GraphInstantiate, cuGraphInstantiateWithFlags, (CUgraphExec *, CUgraph, unsigned long long)) \
     X(GraphUpload, cuGraphUpload, (CUgraphExec, CUstream))                                         \

@@ -37,6 +37,11 @@ int cuda_driver_version(void) {
     return version;
 }
 
+CUstreamCaptureMode cuda_capture_mode(const Cuda *cuda, CUstreamCaptureMode mode) {
+    cuda->ThreadExchangeStreamCaptureMode(&mode);
+    return mode;
+}
+
 /* Errors from 700 on come from a running kernel and take the context with them, but for a refused
  * launch. What is not known is taken for the worst: a fresh worker costs little. */
 Outcome cuda_outcome(CUresult error) {

@@ -16,6 +16,9 @@ bool cuda_load(Cuda *cuda, Why *why);
 /* CUDA version the driver speaks, 13000 for 13.0; 0: no driver. Starts nothing. */
 int cuda_driver_version(void);
 
+/* Lets this thread load and allocate while a stream is captured; gives the mode that it had, to be put back. */
+CUstreamCaptureMode cuda_capture_mode(const Cuda *cuda, CUstreamCaptureMode mode);
+
 /* What an error of a launch, or of waiting for one, means for the candidate. */
 Outcome cuda_outcome(CUresult error);
 /* "what: CUDA_ERROR_NAME (description)". Returns error == CUDA_SUCCESS, where `why` stays as it is.

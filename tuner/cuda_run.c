@@ -3,11 +3,12 @@
  * neither launching nor starting the graph is in the figure. */
 #include "tuner/cuda_run.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+
+#include "tuner/arguments.h"
 
 enum { ARGS_MAX = 256, CLUSTER_PORTABLE = 8 };
 
@@ -52,116 +53,146 @@ static Outcome allow(DeviceState *state, CudaKernel *kernel, const Launch *launc
     return cuda_check(cuda, error, kernel->entry, why) ? OUTCOME_OK : cuda_outcome(error);
 }
 
-static bool aligned(const Launch *launch, const Address *buffers) {
-    Address bits = 0;
-    for (uint32_t i = 0; i < launch->arg_count; i++)
-        if (launch->args[i].kind == ARG_BUFFER) bits |= buffers[launch->args[i].buffer];
-    return launch->alignment <= 1 || bits % launch->alignment == 0;
+/* A kernel by name, that may be launched so; NULL where there is no name. */
+static Outcome find(DeviceState *state, const Launch *launch, Module *const *modules,
+                    const char *entry, CUfunction *function, Why *why) {
+    CudaKernel *kernel = NULL;
+    *function = NULL;
+    if (!entry) return OUTCOME_OK;
+    Outcome outcome = find_kernel(state, modules[launch->module], entry, &kernel, why);
+    if (outcome == OUTCOME_OK) outcome = allow(state, kernel, launch, why);
+    if (outcome == OUTCOME_OK) *function = kernel->function;
+    return outcome;
 }
 
-/* The kernel that these addresses take: the entry, or its twin for any alignment. */
-static Outcome choose(DeviceState *state, const Launch *launch, Module *const *modules,
-                      const Address *buffers, CudaKernel **kernel, Why *why) {
-    const char *entry = aligned(launch, buffers) ? launch->entry : launch->twin;
-    if (!entry)
-        return fail(why, OUTCOME_LAUNCH, "a buffer is not aligned as it needs, and it has no twin",
-                    launch->entry);
-    Outcome outcome = find_kernel(state, modules[launch->module], entry, kernel, why);
-    return outcome == OUTCOME_OK ? allow(state, *kernel, launch, why) : outcome;
-}
+/* --- what launches share */
 
-/* --- one launch */
+typedef struct Ready {
+    const Launch *launch;
+    Arguments arguments;
+    CUfunction function, twin; /* the twin takes any alignment; NULL: there is none */
+    CUlaunchConfig config;     /* but for the stream */
+    CUlaunchAttribute attributes[2];
+} Ready;
 
-typedef union Parameter {
-    Address address;
-    int64_t i64;
-    int32_t i32;
-    float f32;
-    double f64;
-} Parameter;
+struct Prepared {
+    Arena *arena;
+    DeviceState *state;
+    uint32_t count;
+    Ready *list; /* those that launch anything */
+};
 
-static Parameter parameter(const Arg *arg, const Address *buffers) {
-    Parameter value = {.i64 = 0}; /* every byte set: it is hashed */
-    switch (arg->kind) {
-    case ARG_BUFFER: value.address = buffers[arg->buffer]; break;
-    case ARG_I64: value.i64 = arg->value.whole; break;
-    case ARG_I32: value.i32 = (int32_t)arg->value.whole; break;
-    case ARG_F32: value.f32 = (float)arg->value.real; break;
-    case ARG_F64: value.f64 = arg->value.real; break;
-    }
-    return value;
-}
-
-static bool nothing(const Launch *launch) {
-    return launch->grid[0] == 0 || launch->grid[1] == 0 || launch->grid[2] == 0;
-}
-
-static uint32_t launch_attributes(const Launch *launch, bool dependent,
-                                  CUlaunchAttribute attributes[2]) {
-    uint32_t count = 0;
+/* Compute capability 9.0 is the first that has clusters and dependent launches. */
+static void set_attributes(Ready *ready, bool dependent) {
+    const Launch *launch = ready->launch;
     if (launch->cluster > 1) {
-        CUlaunchAttribute *cluster = &attributes[count++];
+        CUlaunchAttribute *cluster = &ready->attributes[ready->config.numAttrs++];
         *cluster = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
         cluster->value.clusterDim.x = (unsigned)launch->cluster;
         cluster->value.clusterDim.y = cluster->value.clusterDim.z = 1;
     }
     if (dependent) {
-        CUlaunchAttribute *early = &attributes[count++];
+        CUlaunchAttribute *early = &ready->attributes[ready->config.numAttrs++];
         *early = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION};
         early->value.programmaticStreamSerializationAllowed = 1;
     }
-    return count;
+    ready->config.attrs = ready->attributes;
 }
 
-/* Compute capability 9.0 is the first that has clusters and dependent launches. */
-static CUresult launch_kernel(const DeviceState *state, const Launch *launch, CUfunction function,
-                              CUstream stream, void **parameters) {
-    const Cuda *cuda = &state->cuda;
-    CUlaunchAttribute attributes[2];
-    bool dependent = launch->dependent && state->dependent && cuda->LaunchKernelEx;
-    CUlaunchConfig config = {(unsigned)launch->grid[0],
-                             (unsigned)launch->grid[1],
-                             (unsigned)launch->grid[2],
-                             (unsigned)launch->block[0],
-                             (unsigned)launch->block[1],
-                             (unsigned)launch->block[2],
-                             (unsigned)launch->shared,
-                             stream,
-                             attributes,
-                             launch_attributes(launch, dependent, attributes)};
-    if (config.numAttrs == 0)
-        return cuda->LaunchKernel(function, config.gridDimX, config.gridDimY, config.gridDimZ,
-                                  config.blockDimX, config.blockDimY, config.blockDimZ,
-                                  config.sharedMemBytes, stream, parameters, NULL);
-    if (!cuda->LaunchKernelEx) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-    return cuda->LaunchKernelEx(&config, function, parameters, NULL);
+static void set_config(Ready *ready, const DeviceState *state) {
+    const Launch *launch = ready->launch;
+    ready->config = (CUlaunchConfig){.gridDimX = (unsigned)launch->grid[0],
+                                     .gridDimY = (unsigned)launch->grid[1],
+                                     .gridDimZ = (unsigned)launch->grid[2],
+                                     .blockDimX = (unsigned)launch->block[0],
+                                     .blockDimY = (unsigned)launch->block[1],
+                                     .blockDimZ = (unsigned)launch->block[2],
+                                     .sharedMemBytes = (unsigned)launch->shared};
+    set_attributes(ready, launch->dependent && state->dependent && state->cuda.LaunchKernelEx);
 }
 
-static Outcome launch_one(DeviceState *state, const Launch *launch, Module *const *modules,
-                          const Address *buffers, CUstream stream, Why *why) {
-    const Cuda *cuda = &state->cuda;
-    Parameter values[ARGS_MAX];
-    void *parameters[ARGS_MAX];
-    CudaKernel *kernel;
+static Outcome make_ready(Prepared *prepared, const Launch *launch, Module *const *modules,
+                          Ready *ready, Why *why) {
+    DeviceState *state = prepared->state;
+    ready->launch = launch;
     if (launch->arg_count > ARGS_MAX)
         return fail(why, OUTCOME_LAUNCH, "too many arguments", launch->entry);
-    Outcome outcome = choose(state, launch, modules, buffers, &kernel, why);
+    Outcome outcome = find(state, launch, modules, launch->entry, &ready->function, why);
+    if (outcome == OUTCOME_OK && launch->alignment > 1)
+        outcome = find(state, launch, modules, launch->twin, &ready->twin, why);
     if (outcome != OUTCOME_OK) return outcome;
-    for (uint32_t i = 0; i < launch->arg_count; i++) {
-        values[i] = parameter(&launch->args[i], buffers);
-        parameters[i] = &values[i];
-    }
-    CUresult error = launch_kernel(state, launch, kernel->function, stream, parameters);
-    return cuda_check(cuda, error, kernel->entry, why) ? OUTCOME_OK : cuda_outcome(error);
+    ready->arguments = arguments_lay(prepared->arena, launch);
+    set_config(ready, state);
+    if (ready->config.numAttrs > 0 && !state->cuda.LaunchKernelEx)
+        return fail(why, OUTCOME_LAUNCH, "this driver has no clusters", launch->entry);
+    return OUTCOME_OK;
+}
+
+Outcome cuda_prepare(DeviceState *state, const Run *run, Module *const *modules,
+                     Prepared **prepared, Why *why) {
+    Arena *arena = arena_open();
+    Outcome outcome = OUTCOME_OK;
+    Prepared *p = *prepared = arena_new(arena, Prepared);
+    CUstreamCaptureMode mode = cuda_capture_mode(&state->cuda, CU_STREAM_CAPTURE_MODE_RELAXED);
+    *p = (Prepared){arena, state, 0, arena_array(arena, Ready, run->launches.count)};
+    for (uint32_t i = 0; outcome == OUTCOME_OK && i < run->launches.count; i++)
+        if (!launch_is_empty(&run->launches.data[i]))
+            outcome = make_ready(p, &run->launches.data[i], modules, &p->list[p->count++], why);
+    cuda_capture_mode(&state->cuda, mode);
+    if (outcome == OUTCOME_OK) return outcome;
+    cuda_discard(p);
+    *prepared = NULL;
+    return outcome;
+}
+
+void cuda_discard(Prepared *prepared) {
+    if (prepared) arena_close(prepared->arena);
+}
+
+/* --- one launch */
+
+/* The kernel that these addresses take. */
+static CUfunction choose(const Ready *ready, Address bits) {
+    uint32_t alignment = ready->launch->alignment;
+    return alignment <= 1 || bits % alignment == 0 ? ready->function : ready->twin;
+}
+
+static Outcome start(const Ready *ready, const DeviceState *state, const Address *buffers,
+                     CUstream stream, Why *why) {
+    const Cuda *cuda = &state->cuda;
+    const void *pointers[ARGS_MAX];
+    CUlaunchConfig config = ready->config;
+    CUfunction function = choose(ready, arguments_point(&ready->arguments, buffers, pointers));
+    CUresult error;
+    if (!function)
+        return fail(why, OUTCOME_LAUNCH, "a buffer is not aligned as it needs, and it has no twin",
+                    ready->launch->entry);
+    config.hStream = stream;
+    if (config.numAttrs > 0)
+        error = cuda->LaunchKernelEx(&config, function, (void **)pointers, NULL);
+    else
+        error = cuda->LaunchKernel(function, config.gridDimX, config.gridDimY, config.gridDimZ,
+                                   config.blockDimX, config.blockDimY, config.blockDimZ,
+                                   config.sharedMemBytes, stream, (void **)pointers, NULL);
+    if (error == CUDA_SUCCESS) return OUTCOME_OK;
+    cuda_check(cuda, error, ready->launch->entry, why);
+    return cuda_outcome(error);
+}
+
+Outcome cuda_start(const Prepared *prepared, const Address *buffers, void *stream, Why *why) {
+    const DeviceState *state = prepared->state;
+    Outcome outcome = OUTCOME_OK;
+    for (uint32_t i = 0; outcome == OUTCOME_OK && i < prepared->count; i++)
+        outcome = start(&prepared->list[i], state, buffers, stream ? stream : state->stream, why);
+    return outcome;
 }
 
 Outcome cuda_launch(DeviceState *state, const Run *run, Module *const *modules,
                     const Address *buffers, void *stream, Why *why) {
-    Outcome outcome = OUTCOME_OK;
-    for (uint32_t i = 0; outcome == OUTCOME_OK && i < run->launches.count; i++)
-        if (!nothing(&run->launches.data[i]))
-            outcome = launch_one(state, &run->launches.data[i], modules, buffers,
-                                 stream ? stream : state->stream, why);
+    Prepared *prepared;
+    Outcome outcome = cuda_prepare(state, run, modules, &prepared, why);
+    if (outcome == OUTCOME_OK) outcome = cuda_start(prepared, buffers, stream, why);
+    cuda_discard(prepared);
     return outcome;
 }
 
@@ -177,62 +208,53 @@ Outcome cuda_finish(DeviceState *state, Why *why) {
  * it takes a millisecond or two. */
 enum { GRAPH_KERNELS = 1024 };
 
-static void hash_launch(XXH3_state_t *hash, const Launch *launch, const CudaKernel *kernel,
-                        const Address *buffers) {
-    XXH3_64bits_update(hash, &kernel->function, sizeof kernel->function);
+static void hash_ready(XXH3_state_t *hash, const Ready *ready, const Address *buffers) {
+    const void *pointers[ARGS_MAX];
+    const Launch *launch = ready->launch;
+    CUfunction function = choose(ready, arguments_point(&ready->arguments, buffers, pointers));
+    XXH3_64bits_update(hash, &function, sizeof function);
     XXH3_64bits_update(hash, launch->grid, sizeof launch->grid);
     XXH3_64bits_update(hash, launch->block, sizeof launch->block);
     XXH3_64bits_update(hash, &launch->cluster, sizeof launch->cluster);
     XXH3_64bits_update(hash, &launch->shared, sizeof launch->shared);
     XXH3_64bits_update(hash, &launch->dependent, sizeof launch->dependent);
-    for (uint32_t i = 0; i < launch->arg_count; i++) {
-        Parameter value = parameter(&launch->args[i], buffers);
-        XXH3_64bits_update(hash, &value, sizeof value);
-    }
+    for (uint32_t i = 0; i < launch->arg_count; i++)
+        XXH3_64bits_update(hash, pointers[i], sizeof(Argument));
 }
 
-/* Also finds every kernel before a capture begins: loading one inside is not allowed. */
-static Outcome hash_runs(DeviceState *state, const Run *run, Module *const *modules,
-                         const Address *const *buffers, uint32_t sets, uint32_t runs,
-                         uint64_t *digest, Why *why) {
+static uint64_t hash_runs(const Prepared *prepared, const Address *const *buffers, uint32_t sets,
+                          uint32_t runs) {
     XXH3_state_t hash;
     XXH3_64bits_reset(&hash);
     XXH3_64bits_update(&hash, &runs, sizeof runs);
-    for (uint32_t set = 0; set < sets && set < runs; set++) {
-        for (uint32_t i = 0; i < run->launches.count; i++) {
-            const Launch *launch = &run->launches.data[i];
-            CudaKernel *kernel;
-            if (nothing(launch)) continue;
-            Outcome outcome = choose(state, launch, modules, buffers[set], &kernel, why);
-            if (outcome != OUTCOME_OK) return outcome;
-            hash_launch(&hash, launch, kernel, buffers[set]);
-        }
-    }
-    *digest = XXH3_64bits_digest(&hash);
-    return OUTCOME_OK;
+    for (uint32_t set = 0; set < sets && set < runs; set++)
+        for (uint32_t i = 0; i < prepared->count; i++)
+            hash_ready(&hash, &prepared->list[i], buffers[set]);
+    return XXH3_64bits_digest(&hash);
 }
 
 /* Enqueues event, runs, event into a capture. */
-static Outcome enqueue(DeviceState *state, const Run *run, Module *const *modules,
-                       const Address *const *buffers, uint32_t sets, uint32_t runs, Why *why) {
+static Outcome enqueue(const Prepared *prepared, const Address *const *buffers, uint32_t sets,
+                       uint32_t runs, Why *why) {
+    const DeviceState *state = prepared->state;
     const Cuda *cuda = &state->cuda;
     CUresult error = cuda->EventRecord(state->begin, state->stream, CU_EVENT_RECORD_EXTERNAL);
     Outcome outcome = cuda_check(cuda, error, "event", why) ? OUTCOME_OK : cuda_outcome(error);
     for (uint32_t i = 0; outcome == OUTCOME_OK && i < runs; i++)
-        outcome = cuda_launch(state, run, modules, buffers[i % sets], state->stream, why);
+        outcome = cuda_start(prepared, buffers[i % sets], state->stream, why);
     if (outcome != OUTCOME_OK) return outcome;
     error = cuda->EventRecord(state->end, state->stream, CU_EVENT_RECORD_EXTERNAL);
     return cuda_check(cuda, error, "event", why) ? OUTCOME_OK : cuda_outcome(error);
 }
 
-static Outcome capture(DeviceState *state, const Run *run, Module *const *modules,
-                       const Address *const *buffers, uint32_t sets, uint32_t runs,
-                       CUgraphExec *exec, Why *why) {
+static Outcome capture(const Prepared *prepared, const Address *const *buffers, uint32_t sets,
+                       uint32_t runs, CUgraphExec *exec, Why *why) {
+    const DeviceState *state = prepared->state;
     const Cuda *cuda = &state->cuda;
     CUgraph graph = NULL;
     CUresult error = cuda->StreamBeginCapture(state->stream, CU_STREAM_CAPTURE_MODE_RELAXED);
     if (!cuda_check(cuda, error, "cannot make a graph", why)) return cuda_outcome(error);
-    Outcome outcome = enqueue(state, run, modules, buffers, sets, runs, why);
+    Outcome outcome = enqueue(prepared, buffers, sets, runs, why);
     error = cuda->StreamEndCapture(state->stream, &graph);
     if (outcome == OUTCOME_OK && !cuda_check(cuda, error, "cannot make a graph", why))
         outcome = cuda_outcome(error);
@@ -246,17 +268,15 @@ static Outcome capture(DeviceState *state, const Run *run, Module *const *module
 }
 
 /* The graph from the ring, or a new one in place of the oldest. */
-static Outcome graph_of(DeviceState *state, const Run *run, Module *const *modules,
-                        const Address *const *buffers, uint32_t sets, uint32_t runs,
-                        CUgraphExec *exec, Why *why) {
-    uint64_t hash;
-    Outcome outcome = hash_runs(state, run, modules, buffers, sets, runs, &hash, why);
-    if (outcome != OUTCOME_OK) return outcome;
+static Outcome graph_of(const Prepared *prepared, const Address *const *buffers, uint32_t sets,
+                        uint32_t runs, CUgraphExec *exec, Why *why) {
+    DeviceState *state = prepared->state;
+    uint64_t hash = hash_runs(prepared, buffers, sets, runs);
     for (uint32_t i = 0; i < TIMED_GRAPHS; i++) {
         *exec = state->graphs[i].exec;
         if (*exec && state->graphs[i].hash == hash) return OUTCOME_OK;
     }
-    outcome = capture(state, run, modules, buffers, sets, runs, exec, why);
+    Outcome outcome = capture(prepared, buffers, sets, runs, exec, why);
     if (outcome != OUTCOME_OK) return outcome;
     TimedGraph *graph = &state->graphs[state->graph_next];
     if (graph->exec) state->cuda.GraphExecDestroy(graph->exec);
@@ -292,16 +312,19 @@ static uint32_t graph_runs(const Run *run, uint32_t sets, uint32_t left) {
     return left <= most ? left : most - most % sets;
 }
 
+/* Kernels are found before a capture begins: loading one inside is not allowed. */
 Outcome cuda_time(DeviceState *state, const Run *run, Module *const *modules,
                   const Address *const *buffers, uint32_t sets, uint32_t repeats, double *seconds,
                   Why *why) {
-    Outcome outcome = OUTCOME_OK;
+    Prepared *prepared;
+    Outcome outcome = cuda_prepare(state, run, modules, &prepared, why);
     *seconds = 0;
     for (uint32_t done = 0, runs; outcome == OUTCOME_OK && done < repeats; done += runs) {
         CUgraphExec exec;
         runs = graph_runs(run, sets, repeats - done);
-        outcome = graph_of(state, run, modules, buffers, sets, runs, &exec, why);
+        outcome = graph_of(prepared, buffers, sets, runs, &exec, why);
         if (outcome == OUTCOME_OK) outcome = replay(state, exec, seconds, why);
     }
+    cuda_discard(prepared);
     return outcome;
 }

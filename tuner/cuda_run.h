@@ -27,9 +27,9 @@ enum { TIMED_GRAPHS = 64 };
 struct DeviceState {
     Cuda cuda;
     CUdevice device;
-    CUcontext context; /* NULL: the caller's */
-    bool own;          /* context, stream and events are ours */
-    bool dependent;    /* the device has dependent launches */
+    CUcontext context;
+    bool own;       /* context, stream and events are ours */
+    bool dependent; /* the device has dependent launches */
     CUstream stream;
     CUevent begin, end;
     TimedGraph graphs[TIMED_GRAPHS]; /* a ring: graphs[graph_next] is the oldest */
@@ -40,6 +40,10 @@ struct DeviceState {
 /* See Device. */
 Outcome cuda_launch(DeviceState *state, const Run *run, Module *const *modules,
                     const Address *buffers, void *stream, Why *why);
+Outcome cuda_prepare(DeviceState *state, const Run *run, Module *const *modules,
+                     Prepared **prepared, Why *why);
+Outcome cuda_start(const Prepared *prepared, const Address *buffers, void *stream, Why *why);
+void cuda_discard(Prepared *prepared);
 Outcome cuda_finish(DeviceState *state, Why *why);
 Outcome cuda_time(DeviceState *state, const Run *run, Module *const *modules,
                   const Address *const *buffers, uint32_t sets, uint32_t repeats, double *seconds,

@@ -33,9 +33,10 @@ typedef struct CompileUnit {
 } CompileUnit;
 
 typedef struct DeviceState
-    DeviceState;              /* an open device; opaque, one per process and thread of use */
-typedef struct Module Module; /* a loaded binary */
-typedef uint64_t Address;     /* in device memory (a pointer on the cpu) */
+    DeviceState;                  /* an open device; opaque, one per process and thread of use */
+typedef struct Module Module;     /* a loaded binary */
+typedef struct Prepared Prepared; /* a Run whose launches need nothing more than addresses */
+typedef uint64_t Address;         /* in device memory (a pointer on the cpu) */
 
 typedef struct Device {
     const char *name, *language;
@@ -58,11 +59,17 @@ typedef struct Device {
     bool (*resources)(const void *binary, size_t size, const char *entry, Resources *resources,
                       uint64_t *machine_code);
 
-    /* Running. `current`: use the caller's current context and stream (library), else own ones. */
+    /* Running. `current`: use the caller's current context and stream (library), else own ones, which
+     * the calling thread has then entered. */
     DeviceState *(*open)(int index, bool current, Why *why);
-    /* Makes a state that another thread opened the calling thread's own. NULL: only who opens it may
-     * use it. */
+    /* Makes the state's context the calling thread's, whoever opened it, and gives back the one before.
+     * NULL: there are no contexts. */
     bool (*enter)(DeviceState *state, Why *why);
+    void (*leave)(DeviceState *state);
+    /* The context that the calling thread launches in; 0: none. NULL: there are no contexts. */
+    uintptr_t (*here)(const DeviceState *state);
+    /* Whether it orders launches on this stream for each thread by itself. NULL: it always does. */
+    bool (*by_thread)(const void *stream);
     void (*close)(DeviceState *state);
     bool (*allocate)(DeviceState *state, size_t bytes, Address *address, Why *why);
     void (*release)(DeviceState *state, Address address);
@@ -74,6 +81,12 @@ typedef struct Device {
      * state's own. */
     Outcome (*launch)(DeviceState *state, const Run *run, Module *const *modules,
                       const Address *buffers, void *stream, Why *why);
+    /* The same in two halves: what a launch can have ready, and a launch, which several threads may
+     * start at once. Modules and run outlive it. NULL: there is `launch` alone (imaginary devices). */
+    Outcome (*prepare)(DeviceState *state, const Run *run, Module *const *modules,
+                       Prepared **prepared, Why *why);
+    Outcome (*start)(const Prepared *prepared, const Address *buffers, void *stream, Why *why);
+    void (*discard)(Prepared *prepared);
     Outcome (*finish)(DeviceState *state, Why *why); /* waits; reports a fault */
     /* Elapsed seconds of `repeats` runs back to back, call i on buffer set i mod `sets`
      * (buffers[set]), as little launch cost inside as the device allows (a graph). */

@@ -3,7 +3,6 @@
 #include "tuner/host.h"
 
 #include <sched.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +41,31 @@ const char *host_arch(void) {
 #else
     return "unknown";
 #endif
+}
+
+/* Each has what those before it have; host_arch names the last that this machine has. */
+static const char *const isa_levels[] = {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
+enum { ISA_LEVELS = sizeof isa_levels / sizeof *isa_levels };
+
+static int isa_level(const char *name) {
+    int level = 0;
+    while (level < ISA_LEVELS && strcmp(isa_levels[level], name) != 0) level++;
+    return level;
+}
+
+bool host_isa(const char **isa, Why *why) {
+    const char *wanted = getenv("KFUSE_CPU_ISA"), *most = host_arch();
+    *isa = NULL;
+    if (!wanted || !*wanted) return true;
+    if (isa_level(most) == ISA_LEVELS)
+        return why_set(why, "KFUSE_CPU_ISA is for x86-64; this machine is %s", most);
+    if (isa_level(wanted) == ISA_LEVELS)
+        return why_set(
+            why, "KFUSE_CPU_ISA='%.100s' is none of x86-64 x86-64-v2 x86-64-v3 x86-64-v4", wanted);
+    if (isa_level(wanted) > isa_level(most))
+        return why_set(why, "KFUSE_CPU_ISA=%s, and this machine has %s at most", wanted, most);
+    *isa = isa_levels[isa_level(wanted)];
+    return true;
 }
 
 /* --- caches */

@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tuner/host.h"
+
 extern char **environ;
 
 /* The child's descriptors besides 0 (source), 1 (answers) and 2 (complaints). */
@@ -27,7 +29,6 @@ enum { FD_OBJECT = 3, FD_SHARED = 4, FD_FIRST_FREE = 5, WORDS_MAX = 48 };
  * subnormals off in the whole process (facts.md, 8). */
 static const char *const compile_options[] = {
     "-O2",
-    "-march=native",
     "-std=gnu11",
     "-xc",
     "-fPIC",
@@ -50,10 +51,6 @@ typedef struct Words {
     int count;
 } Words;
 
-static const char *const *options_of(const HostCompiler *compiler) {
-    return compiler->options ? compiler->options : compile_options;
-}
-
 static void add(Words *words, const char *const *more) {
     for (; *more && words->count < WORDS_MAX - 1; more++) words->list[words->count++] = *more;
 }
@@ -62,6 +59,11 @@ static bool add_one(Words *words, const char *word) {
     const char *const list[] = {word, NULL};
     add(words, list);
     return true;
+}
+
+static void add_options(Words *words, const HostCompiler *compiler) {
+    add(words, compiler->options ? compiler->options : compile_options);
+    if (!compiler->options) add_one(words, compiler->machine);
 }
 
 /* --- finding it */
@@ -104,7 +106,7 @@ static bool take(HostCompiler *compiler, const char *command) {
     return split(compiler) && on_path(compiler->words[0]);
 }
 
-bool hostcc_find(HostCompiler *compiler, Why *why) {
+static bool find_program(HostCompiler *compiler, Why *why) {
     const char *const names[] = {"cc", "gcc", "clang"};
     const char *wanted = getenv("CC");
     if (wanted && *wanted) {
@@ -114,6 +116,13 @@ bool hostcc_find(HostCompiler *compiler, Why *why) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (take(compiler, names[i])) return true;
     return why_set(why, "no C compiler: install gcc or clang (apt-get install gcc), or set CC");
+}
+
+bool hostcc_find(HostCompiler *compiler, Why *why) {
+    const char *isa;
+    if (!host_isa(&isa, why) || !find_program(compiler, why)) return false;
+    snprintf(compiler->machine, sizeof compiler->machine, "-march=%s", isa ? isa : "native");
+    return true;
 }
 
 /* --- running it */
@@ -246,7 +255,7 @@ bool hostcc_version(HostCompiler *compiler, Why *why) {
 void hostcc_options(const HostCompiler *compiler, Text *out) {
     Words words = {0};
     add(&words, compiler->words);
-    add(&words, options_of(compiler));
+    add_options(&words, compiler);
     add(&words, link_options);
     add(&words, libraries);
     for (int i = 0; i < words.count; i++) text_printf(out, "%s ", words.list[i]);
@@ -263,7 +272,7 @@ static bool compile_step(const HostCompiler *compiler, const Files *files, Why *
     const int numbers[FD_FIRST_FREE] = {files->source, -1, files->complaints, files->object, -1};
     Words words = {0};
     add(&words, compiler->words);
-    add(&words, options_of(compiler));
+    add_options(&words, compiler);
     add(&words, input);
     return run(&words, numbers, why);
 }

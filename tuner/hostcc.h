@@ -11,12 +11,13 @@ typedef struct HostCompiler {
     char text[512];             /* what `words` point into */
     const char *words[8];       /* $CC may bring options: "ccache gcc -m64"; NULL-terminated */
     const char *const *options; /* of compiling, the language's among them; NULL: ours for C */
+    char machine[32];           /* "-march=native", with our options for C */
     bool clang;
     char version[64]; /* "gcc 12.2.0"; after hostcc_version */
 } HostCompiler;
 
-/* $CC, else cc, gcc, clang on PATH. False, with what to install, where there is none. Runs nothing.
- */
+/* $CC, else cc, gcc, clang on PATH, for the instructions that $KFUSE_CPU_ISA allows. False, with what
+ * to install or to set, where there is none. Runs nothing. */
 bool hostcc_find(HostCompiler *compiler, Why *why);
 /* Asks it for its name and version: a few ms. False if it is neither gcc nor clang. */
 bool hostcc_version(HostCompiler *compiler, Why *why);

@@ -29,6 +29,10 @@ typedef struct Launch {
         dependent; /* it waits for the kernels before it by itself, and may start before they end */
 } Launch;
 
+static inline bool launch_is_empty(const Launch *launch) {
+    return launch->grid[0] == 0 || launch->grid[1] == 0 || launch->grid[2] == 0;
+}
+
 typedef struct Run {
     ARRAY(Launch) launches;
     ARRAY(int64_t) temporaries; /* bytes each */

@@ -42,6 +42,7 @@ Store *store_open(const char *folder) {
 void store_close(Store *store) {
     if (!store) return;
     store_flush(store);
+    store_close(store->imported);
     db_close(store);
     arena_close(store->arena);
     free(store->folder);
@@ -118,6 +119,7 @@ void store_put_trial(Store *store, const StoreKey *key, const char *point, const
 }
 
 void store_put_answer(Store *store, const StoreKey *key, const char *answer) {
+    imported_drop(store, key);
     queue(store,
           (Put){.kind = PUT_ANSWER, .key = key->text, .shape = key->shape, .answer = answer});
 }
@@ -138,20 +140,31 @@ static void finish(Store *store, Row *row) {
     if (rc != SQLITE_OK) db_failed(store, rc);
 }
 
-const StoredTrial *store_trials(Store *store, const StoreKey *key, Arena *arena, uint32_t *count) {
-    ARRAY(StoredTrial) trials = {0};
-    *count = 0;
-    if (!ready(store)) return NULL;
+typedef struct Trials {
+    ARRAY(StoredTrial) list;
+} Trials;
+
+static void add_trials(Store *store, const StoreKey *key, Arena *arena, bool imported,
+                       Trials *trials) {
     char hash[STORE_HASH];
+    if (!ready(store)) return;
     row_hash(key->text, hash);
     Row row = row_open(store, row_trials, hash, key->shape, NULL);
     while (row_next(&row)) {
         StoredTrial trial;
-        if (row_read_trial(&row, arena, &trial)) array_push(arena, &trials, trial);
+        if (!row_read_trial(&row, arena, &trial)) continue;
+        trial.imported = imported;
+        array_push(arena, &trials->list, trial);
     }
     finish(store, &row);
-    *count = trials.count;
-    return trials.data;
+}
+
+const StoredTrial *store_trials(Store *store, const StoreKey *key, Arena *arena, uint32_t *count) {
+    Trials trials = {0};
+    add_trials(store, key, arena, false, &trials);
+    if (store_imported(store)) add_trials(store_imported(store), key, arena, true, &trials);
+    *count = trials.list.count;
+    return trials.list.data;
 }
 
 bool store_binary(Store *store, const StoreKey *key, const char *point, Arena *arena,

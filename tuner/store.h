@@ -31,11 +31,14 @@ typedef struct StoreKey {
 typedef struct StoredTrial {
     const char *point; /* "VEC=4,BLOCK=256" */
     const char *shape;
+    const char *hash; /* of its key */
     Result result;
+    int64_t date;  /* Unix */
+    bool imported; /* measured elsewhere: to be judged here before it counts */
 } StoredTrial;
 
-/* The last trial of each point and shape of a key: those of key->shape first, then best first.
- * Arrays live in `arena`. */
+/* The last trial of each point and shape of a key: those of key->shape first, then best first;
+ * imported ones behind. Arrays live in `arena`. */
 const StoredTrial *store_trials(Store *store, const StoreKey *key, Arena *arena, uint32_t *count);
 /* The binary of a point with what it was made from; false: none or damaged. */
 bool store_binary(Store *store, const StoreKey *key, const char *point, Arena *arena,
@@ -45,7 +48,8 @@ bool store_binary(Store *store, const StoreKey *key, const char *point, Arena *a
 bool store_answer(Store *store, const StoreKey *key, Arena *arena, const char **answer,
                   int64_t *date);
 
-/* The texts of all keys that have results, in the order in which they were first kept. In `arena`. */
+/* The texts of all keys that have results, in the order in which they were first kept, those of imported
+ * ones alone behind. In `arena`. */
 const char *const *store_keys(Store *store, Arena *arena, uint32_t *count);
 
 /* Queued, written in one transaction a second (by the next call) and at store_flush / store_close.
@@ -54,6 +58,11 @@ void store_put_trial(Store *store, const StoreKey *key, const char *point, const
                      const void *binary, size_t size);
 void store_put_answer(Store *store, const StoreKey *key, const char *answer);
 void store_flush(Store *store);
+
+/* What was measured elsewhere (store_exchange.h), in a store of its own below this one's folder, so
+ * that it can neither answer nor replace anything here; NULL: there is nothing. Of its answer to a key
+ * nothing is left once this store has one. */
+Store *store_imported(Store *store);
 
 /* Figures kept per device and size: the roof. name "roof:…". */
 bool store_figure(Store *store, const char *name, double *value);

@@ -255,6 +255,17 @@ static int open_database(Store *store) {
     return rc;
 }
 
+void db_open_foreign(Store *store) {
+    store->renewed = true;
+    int rc = connect(store, store->path, SQLITE_OPEN_READONLY);
+    if (rc != SQLITE_OK && !store->complaint && !is_damage(store, rc))
+        rc = connect_immutable(store);
+    if (rc == SQLITE_OK) return;
+    db_complain(store, "%s: %s", store->path,
+                is_damage(store, rc) ? "is no store of kfuse, or damaged" : sqlite3_errstr(rc));
+    db_close(store);
+}
+
 static bool make_folder(const char *folder) {
     char *path = strdup(folder);
     if (!path) return false;

@@ -13,6 +13,25 @@ enum { STORE_SCHEMA = 1 };
 
 enum { STORE_HASH = 33 }; /* 128 bits in hexadecimal, and the NUL */
 
+/* name in the database, field of Result. Columns have no type, so that SQLite converts nothing. */
+#define TRIAL_FIELDS(WHOLE, REAL)               \
+    REAL(time, time)                            \
+    REAL(spread, spread)                        \
+    WHOLE(registers, resources.registers)       \
+    WHOLE(spill_bytes, resources.spill_bytes)   \
+    WHOLE(stack_bytes, resources.stack_bytes)   \
+    WHOLE(shared_bytes, resources.shared_bytes) \
+    WHOLE(machine_code, machine_code)           \
+    WHOLE(checked, check.checked)               \
+    WHOLE(unchecked, check.unchecked)           \
+    WHOLE(ambiguous, check.ambiguous)           \
+    WHOLE(wrong, check.wrong)                   \
+    WHOLE(first_wrong, check.first_wrong)       \
+    REAL(worst_bound, check.worst_bound)        \
+    WHOLE(worst_bound_at, check.worst_bound_at) \
+    REAL(worst_ulp, check.worst_ulp)            \
+    WHOLE(worst_ulp_at, check.worst_ulp_at)
+
 typedef enum PutKind { PUT_TRIAL, PUT_ANSWER, PUT_FIGURE } PutKind;
 
 /* A queued change. */
@@ -40,7 +59,9 @@ struct Store {
     char *folder, *path, *complaint;
     Arena *arena; /* of the queue */
     ARRAY(Put) queue;
-    double written; /* when, by db_clock */
+    double written;  /* when, by db_clock */
+    Store *imported; /* opened when first asked for; NULL: none, or not asked for */
+    bool imported_sought;
 };
 
 /* --- store_db.c */
@@ -57,6 +78,8 @@ bool db_failed(Store *store, int rc);
 /* The lock file of `folder`, locked within `seconds`; -1 with errno. Closing it unlocks. */
 int db_lock(const char *folder, bool exclusive, double seconds);
 double db_clock(void); /* seconds, monotonic */
+/* Opens a database that is somebody else's, at store->path: it is read, and never set aside. */
+void db_open_foreign(Store *store);
 
 /* --- store_rows.c */
 
@@ -71,6 +94,7 @@ extern const char row_tables[]; /* CREATE TABLE … */
 /* Queries, by ?1 key's hash, ?2 shape, ?3 point; `row_figure` by ?1 name, `row_key` by ?1 start of
  * the hash. */
 extern const char row_trials[], row_binary[], row_answer[], row_figure[], row_key[];
+extern const char *const row_all[]; /* all rows of a kind, in a fixed order: by PutKind */
 
 void row_hash(const char *key, char hash[STORE_HASH]);
 /* The texts are bound to ?1 ?2 ?3 where they are not NULL. */
@@ -89,9 +113,28 @@ bool row_read_answer(Row *row, Arena *arena, const char **shape, int64_t *date,
                      const char **answer);
 bool row_read_figure(Row *row, double *value);
 bool row_read_key(Row *row, Arena *arena, const char **hash, const char **text);
+/* A row of row_all[kind]; `key` is the key's hash. A damaged binary is left out. */
+bool row_read_put(Row *row, Arena *arena, PutKind kind, Put *put);
 
 /* Inserts or replaces; SQLite's code. A trial without a binary keeps the one of the same machine
  * code that its row already has. */
 int row_write(Store *store, const Put *put);
+
+/* --- store_walk.c */
+
+/* Calls `visit` with every row whose sum is right, in a fixed order, until it gives false; what it is
+ * given lives until it returns. SQLite's code. */
+typedef bool StoreVisit(void *context, const Put *put);
+int store_walk(Store *store, StoreVisit *visit, void *context, uint32_t *damaged);
+
+/* --- store_imported.c */
+
+/* The store that store_imported gives, made if need be. Never NULL; store_keeps says whether it can be
+ * used. */
+Store *imported_open(Store *store);
+/* Forgets the imported answer of a key and shape. */
+void imported_drop(Store *store, const StoreKey *key);
+/* Whether a store has what `put` is about, of the same date or a later one. */
+bool imported_known(Store *store, const Put *put);
 
 #endif

@@ -9,25 +9,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-/* name in the database, field of Result. Columns have no type, so that SQLite converts nothing. */
-#define TRIAL_FIELDS(WHOLE, REAL)               \
-    REAL(time, time)                            \
-    REAL(spread, spread)                        \
-    WHOLE(registers, resources.registers)       \
-    WHOLE(spill_bytes, resources.spill_bytes)   \
-    WHOLE(stack_bytes, resources.stack_bytes)   \
-    WHOLE(shared_bytes, resources.shared_bytes) \
-    WHOLE(machine_code, machine_code)           \
-    WHOLE(checked, check.checked)               \
-    WHOLE(unchecked, check.unchecked)           \
-    WHOLE(ambiguous, check.ambiguous)           \
-    WHOLE(wrong, check.wrong)                   \
-    WHOLE(first_wrong, check.first_wrong)       \
-    REAL(worst_bound, check.worst_bound)        \
-    WHOLE(worst_bound_at, check.worst_bound_at) \
-    REAL(worst_ulp, check.worst_ulp)            \
-    WHOLE(worst_ulp_at, check.worst_ulp_at)
-
 #define COLUMN(name, field) #name ", "
 #define MARK(name, field) "?, "
 #define TRIAL_COLUMNS \
@@ -46,6 +27,11 @@ const char row_binary[] = "SELECT " TRIAL_COLUMNS ", binary, binary_sum FROM tri
                           " AND point = ?3 AND binary IS NOT NULL ORDER BY shape <> ?2, date DESC";
 const char row_answer[] = "SELECT key, shape, date, text, sum FROM answer WHERE key = ?1"
                           " AND shape = ifnull(?2, shape) ORDER BY date DESC";
+const char *const row_all[] = {
+    [PUT_TRIAL] = "SELECT " TRIAL_COLUMNS ", binary, binary_sum FROM trial"
+                  " ORDER BY key, shape, point",
+    [PUT_ANSWER] = "SELECT key, shape, date, text, sum FROM answer ORDER BY key, shape",
+    [PUT_FIGURE] = "SELECT name, value, date, sum FROM figure ORDER BY name"};
 const char row_figure[] = "SELECT name, value, date, sum FROM figure WHERE name = ?1";
 const char row_key[] = "SELECT hash, text, sum FROM key WHERE substr(hash, 1, length(?1)) = ?1";
 
@@ -185,10 +171,10 @@ static void read_samples(Row *row, Result *result) {
 bool row_read_trial(Row *row, Arena *arena, StoredTrial *trial) {
     *trial = (StoredTrial){0};
     Result *result = &trial->result;
-    row_text(row); /* the key's hash */
+    trial->hash = copy(arena, row_text(row));
     trial->shape = copy(arena, row_text(row));
     trial->point = copy(arena, row_text(row));
-    row_whole(row); /* the date */
+    trial->date = row_whole(row);
     bool known = outcome_find(row_text(row), &result->outcome);
 #define GET_WHOLE(name, field) result->field = (__typeof__(result->field))row_whole(row);
 #define GET_REAL(name, field) result->field = get_real(row);
@@ -229,6 +215,44 @@ bool row_read_key(Row *row, Arena *arena, const char **hash, const char **text) 
     *hash = copy(arena, row_text(row));
     *text = copy(arena, row_text(row));
     return check_sum(row);
+}
+
+static bool read_put_trial(Row *row, Arena *arena, Put *put) {
+    StoredTrial trial;
+    if (!row_read_trial(row, arena, &trial)) return false;
+    *put = (Put){PUT_TRIAL,           .key = trial.hash,      .shape = trial.shape,
+                 .name = trial.point, .result = trial.result, .date = trial.date};
+    if (sqlite3_column_type(row->statement, row->column) == SQLITE_NULL) return true;
+    size_t size;
+    const void *bytes = get_bytes(row, &size);
+    if (!check_sum(row)) return true;
+    put->binary = arena_copy(arena, bytes ? bytes : "", size);
+    put->size = size;
+    return true;
+}
+
+static bool read_put_answer(Row *row, Arena *arena, Put *put) {
+    *put = (Put){.kind = PUT_ANSWER, .key = copy(arena, row_text(row))};
+    put->shape = copy(arena, row_text(row));
+    put->date = row_whole(row);
+    put->answer = copy(arena, row_text(row));
+    return check_sum(row);
+}
+
+static bool read_put_figure(Row *row, Arena *arena, Put *put) {
+    *put = (Put){.kind = PUT_FIGURE, .name = copy(arena, row_text(row))};
+    put->value = get_real(row);
+    put->date = row_whole(row);
+    return check_sum(row);
+}
+
+bool row_read_put(Row *row, Arena *arena, PutKind kind, Put *put) {
+    switch (kind) {
+    case PUT_TRIAL: return read_put_trial(row, arena, put);
+    case PUT_ANSWER: return read_put_answer(row, arena, put);
+    case PUT_FIGURE: return read_put_figure(row, arena, put);
+    }
+    return false;
 }
 
 /* --- writing */

@@ -75,6 +75,8 @@ typedef struct Candidate {
     bool done;       /* its result is final; one that the search did not come to is not */
     bool measured;   /* in this run: false for a duplicate or one known from the store */
     bool compiled;   /* in this run */
+    bool imported;   /* the point comes from another store … */
+    double claimed;  /* … which says this many seconds for this very shape; 0: says nothing */
     int32_t twin_of; /* same machine code and launch as that candidate, or -1 */
 } Candidate;
 
@@ -114,7 +116,7 @@ void tune_drop(Tuning *tuning);
 bool tune(Arena *arena, const TuneProblem *problem, const TuneOptions *options, Workers *workers,
           Tuned *tuned, Why *why);
 
-/* Whether the store holds a finished search of this bucket that answers: any does (field report
+/* Whether this store holds a finished search of this bucket that answers: any does (field report
  * 103), but where all points are asked for (`trials` 0) only one that tried all, or ended at the
  * roof. */
 bool tune_searched(const TuneProblem *problem, const TuneOptions *options);

@@ -15,12 +15,23 @@ bool tuning_run(Tuning *t, const Candidate *c, uint32_t shape, Run *run, const c
                     run, why);
 }
 
+/* Among those from the store, which were measured and did not do. */
+static bool is_tried(const Tuning *t, const char *label) {
+    for (uint32_t i = 0; i < t->tried; i++)
+        if (strcmp(t->tuned->candidates.data[i].label, label) == 0) return true;
+    return false;
+}
+
 /* A new candidate; false where it is already decided (known from the store, or infeasible). */
 static bool add_candidate(Tuning *t, uint32_t kernel, const Point *point) {
     Candidate c = {.kernel = kernel,
                    .point = *point,
                    .twin_of = -1,
                    .label = tune_label(t->arena, t->problem, kernel, point, ",")};
+    if (is_tried(t, c.label)) {
+        t->total--;
+        return false;
+    }
     array_push(t->arena, &t->tuned->candidates, c);
     Candidate *added = tuning_candidate(t, t->tuned->candidates.count - 1);
     const StoredTrial *trial = t->options->retune ? NULL : tuning_known(t, added->label);
@@ -60,13 +71,16 @@ static uint32_t unit_points(const Tuning *t, uint32_t kernel) {
     return kernel_is_written(&t->problem->kernels[kernel].kernel) ? 1 : UNIT_POINTS;
 }
 
-/* Without a search there is nothing to compare. */
+/* Those that the store had no binaries for. Without a search there is nothing to compare. */
 static void companion_units(Tuning *t) {
     for (uint32_t i = 0; i < t->problem->companion_count; i++) {
-        t->companion_missing[i] = t->problem->companions[i].source_count;
-        if (!t->options->search) continue;
-        for (uint32_t m = 0; m < t->problem->companions[i].source_count; m++)
-            array_push(t->arena, &t->units, (Unit){.companion = i, .module = m});
+        t->companion_missing[i] = 0;
+        for (uint32_t m = 0; m < t->problem->companions[i].source_count; m++) {
+            if (t->companion_binaries[i][m].bytes) continue;
+            t->companion_missing[i]++;
+            if (t->options->search)
+                array_push(t->arena, &t->units, (Unit){.companion = i, .module = m});
+        }
     }
 }
 
@@ -85,6 +99,16 @@ void tuning_ask(Tuning *t) {
 
 void tuning_ask_default(Tuning *t) {
     ask_unit(t, 0, 1);
+    companion_units(t);
+}
+
+void tuning_ask_missing(Tuning *t) {
+    for (uint32_t i = 0; i < t->tuned->candidates.count; i++) {
+        Unit alone = {0};
+        if (tuning_candidate(t, i)->binary.bytes) continue;
+        array_push(t->arena, &alone.members, i);
+        add_unit(t, &alone);
+    }
     companion_units(t);
 }
 
@@ -133,8 +157,8 @@ void tuning_revive(Tuning *t, uint32_t index) {
     if (t->compiles && tuning_run(t, c, 0, &c->run, &why)) submit_alone(t, index);
 }
 
-void tuning_submit(Tuning *t) {
-    for (uint32_t i = 0; i < t->units.count; i++) submit_unit(t, i);
+void tuning_submit(Tuning *t, uint32_t first) {
+    for (uint32_t i = first; i < t->units.count; i++) submit_unit(t, i);
 }
 
 static bool same_launch(const Run *a, const Run *b) {

@@ -2,29 +2,34 @@
  * run found, kept. */
 #include <string.h>
 
+#include "tuner/report.h"
 #include "tuner/tuning.h"
 
 enum { STORED_BINARIES = 8 };
 
 const StoredTrial *tuning_known(const Tuning *t, const char *label) {
     for (uint32_t i = 0; i < t->trial_count; i++)
-        if (strcmp(t->trials[i].point, label) == 0 &&
+        if (!t->trials[i].imported && strcmp(t->trials[i].point, label) == 0 &&
             strcmp(t->trials[i].shape, t->problem->key.shape) == 0)
             return &t->trials[i];
     return NULL;
 }
 
-static bool companion_from_store(Tuning *t, uint32_t index) {
+/* What is imported is asked last; it may have come without its binary. */
+static bool stored_binary(const Tuning *t, const char *label, Binary *binary) {
+    const TuneProblem *p = t->problem;
+    Store *stores[] = {p->store, store_imported(p->store)};
+    for (int i = 0; i < 2 && stores[i]; i++)
+        if (store_binary(stores[i], &p->key, label, t->arena, &binary->bytes, &binary->size))
+            return true;
+    return false;
+}
+
+static void companion_from_store(Tuning *t, uint32_t index) {
     const Companion *companion = &t->problem->companions[index];
-    for (uint32_t m = 0; m < companion->source_count; m++) {
-        Binary *binary = &t->companion_binaries[index][m];
-        const char *label = arena_printf(t->arena, "%s.%u", companion->label, m);
-        if (!store_binary(t->problem->store, &t->problem->key, label, t->arena, &binary->bytes,
-                          &binary->size))
-            return false;
-    }
-    t->companion_missing[index] = 0;
-    return true;
+    for (uint32_t m = 0; m < companion->source_count; m++)
+        stored_binary(t, arena_printf(t->arena, "%s.%u", companion->label, m),
+                      &t->companion_binaries[index][m]);
 }
 
 static bool is_legal(const Tuning *t, const Candidate *c) {
@@ -33,25 +38,70 @@ static bool is_legal(const Tuning *t, const Candidate *c) {
                         tune_bindings(t->arena, bound, t->problem->identity), false);
 }
 
-/* Another shape of this bucket was tuned: its best point that is legal here becomes the only
- * candidate, with its stored binary. */
-static bool candidate_from_store(Tuning *t) {
-    const TuneProblem *p = t->problem;
+/* The point of a trial becomes a candidate, if it is legal here: with its stored binary, or, of an imported
+ * one that came without, to be compiled. */
+static bool take_stored(Tuning *t, const StoredTrial *trial) {
+    Binary binary = {0};
+    const char *why;
+    Candidate c = {.twin_of = -1, .label = trial->point, .imported = trial->imported};
+    if (trial->result.outcome != OUTCOME_OK ||
+        !tune_find(t->arena, t->problem, c.label, &c.kernel, &c.point, &why) || !is_legal(t, &c) ||
+        !tuning_run(t, &c, 0, &c.run, &why))
+        return false;
+    if (trial->imported && strcmp(trial->shape, t->problem->key.shape) == 0)
+        c.claimed = trial->result.time;
+    bool compiled = stored_binary(t, c.label, &binary);
+    if (!compiled && !trial->imported) return false;
+    array_push(t->arena, &t->tuned->candidates, c);
+    uint32_t index = t->tuned->candidates.count - 1;
+    if (compiled) tuning_accept(t, index, binary);
+    tuning_candidate(t, index)->compiled = false;
+    return true;
+}
+
+/* Whether an imported point is worth a race against the one of here: it says that it is faster at this very
+ * shape, and has not been tried here. */
+static bool may_win(const Tuning *t, const StoredTrial *here, const StoredTrial *imported) {
+    if (tuning_known(t, imported->point)) return false;
+    return !here || (strcmp(imported->shape, t->problem->key.shape) == 0 &&
+                     (strcmp(here->shape, imported->shape) != 0 ||
+                      imported->result.time < here->result.time));
+}
+
+/* The label of the winner elsewhere, at this very shape: races were won by it that single trials do not show.
+ * "" where there is none, or it is of several kernels. */
+static const char *imported_winner(const Tuning *t) {
+    Store *imported = store_imported(t->problem->store);
+    const char *text;
+    int64_t date;
+    Report report;
+    if (!imported || !store_answer(imported, &t->problem->key, t->arena, &text, &date) ||
+        !report_load(t->arena, text, &report))
+        return "";
+    char *label = arena_copy(t->arena, report.winner, strlen(report.winner));
+    for (char *c = label; *c; c++)
+        if (*c == ' ') *c = ',';
+    return label;
+}
+
+static bool take_imported(Tuning *t, const StoredTrial *here, const char *only) {
     for (uint32_t i = 0; i < t->trial_count; i++) {
-        Binary binary;
-        const char *why;
-        Candidate c = {.twin_of = -1, .label = t->trials[i].point};
-        if (t->trials[i].result.outcome != OUTCOME_OK ||
-            !tune_find(t->arena, p, c.label, &c.kernel, &c.point, &why) || !is_legal(t, &c) ||
-            !store_binary(p->store, &p->key, c.label, t->arena, &binary.bytes, &binary.size) ||
-            !tuning_run(t, &c, 0, &c.run, &why))
-            continue;
-        array_push(t->arena, &t->tuned->candidates, c);
-        tuning_accept(t, t->tuned->candidates.count - 1, binary);
-        tuning_candidate(t, t->tuned->candidates.count - 1)->compiled = false;
-        return true;
+        const StoredTrial *trial = &t->trials[i];
+        if (trial->imported && (!only || strcmp(trial->point, only) == 0) &&
+            may_win(t, here, trial) && take_stored(t, trial))
+            return true;
     }
     return false;
+}
+
+/* This bucket was tuned, here or elsewhere: its best point that is legal here becomes the only
+ * candidate, unless one from elsewhere could be better. */
+static bool candidates_from_store(Tuning *t) {
+    const StoredTrial *here = NULL;
+    for (uint32_t i = 0; i < t->trial_count && !here; i++)
+        if (!t->trials[i].imported && take_stored(t, &t->trials[i])) here = &t->trials[i];
+    bool imported = take_imported(t, here, imported_winner(t)) || take_imported(t, here, NULL);
+    return here || imported;
 }
 
 /* --- whether a search of this bucket was finished, and left nothing out */
@@ -75,39 +125,47 @@ static const char *searched_name(Arena *arena, const TuneProblem *problem) {
     return name;
 }
 
-bool tune_searched(const TuneProblem *problem, const TuneOptions *options) {
+static bool is_searched(Store *store, const TuneProblem *problem, const TuneOptions *options) {
     double everything = 0;
     Arena *arena = arena_open();
-    bool found = store_figure(problem->store, searched_name(arena, problem), &everything);
+    bool found = store && store_figure(store, searched_name(arena, problem), &everything);
     arena_close(arena);
     return found && (options->trials > 0 || everything != 0);
 }
 
+bool tune_searched(const TuneProblem *problem, const TuneOptions *options) {
+    return is_searched(problem->store, problem, options);
+}
+
 /* A search that ended at the roof has nothing left to find. One that used its budget up did what it was
- * asked for: the next run of the same line is answered. */
+ * asked for: the next run of the same line is answered. One that was made elsewhere counts once its result
+ * has been judged here. */
 static void keep_searched(const Tuning *t) {
     bool everything = t->options->trials == 0 || t->tuned->stopped == TUNE_AT_ROOF;
-    if (t->options->only || !t->options->search || t->tuned->from_store || tuning_interrupted(t))
+    if (t->options->only || !t->options->search || tuning_interrupted(t)) return;
+    if (t->tuned->from_store && (t->tuned->winner < 0 || tune_searched(t->problem, t->options)))
         return;
     store_put_figure(t->problem->store, searched_name(t->arena, t->problem), everything);
 }
 
-bool tuning_load(Tuning *t) {
-    bool may = !t->options->retune && !t->options->only;
-    bool all = may && (!t->options->search || tune_searched(t->problem, t->options));
-    if (may)
-        t->trials = store_trials(t->problem->store, &t->problem->key, t->arena, &t->trial_count);
-    all = all && candidate_from_store(t);
-    for (uint32_t i = 0; all && i < t->problem->companion_count; i++)
-        all = companion_from_store(t, i) || !t->options->search;
-    if (all) {
-        t->total = 1;
-        t->tuned->from_store = true;
-        return true;
-    }
-    t->tuned->candidates.count = 0;
-    t->ready.count = t->finished = 0;
-    return false;
+void tuning_load(Tuning *t) {
+    const TuneProblem *p = t->problem;
+    if (t->options->retune || t->options->only) return;
+    t->trials = store_trials(p->store, &p->key, t->arena, &t->trial_count);
+    t->tuned->from_store = (!t->options->search || tune_searched(p, t->options) ||
+                            is_searched(store_imported(p->store), p, t->options)) &&
+                           candidates_from_store(t);
+    if (!t->tuned->from_store) return;
+    t->total = t->tuned->candidates.count;
+    for (uint32_t i = 0; i < p->companion_count; i++) companion_from_store(t, i);
+}
+
+void tuning_unload(Tuning *t) {
+    t->tuned->from_store = false;
+    t->tried = t->tuned->candidates.count;
+    t->total = t->tried;
+    for (uint32_t i = 0; i < t->problem->kernel_count; i++)
+        t->total += t->options->search ? t->searches[i].left : i == 0;
 }
 
 static void keep_binary(Tuning *t, const Candidate *c) {

@@ -38,6 +38,7 @@ struct Tuning {
     double began, best;
     const StoredTrial *trials;
     uint32_t trial_count;
+    uint32_t tried; /* candidates from the store, after which the search began */
     Why why;
 };
 
@@ -60,7 +61,8 @@ bool tuning_run(Tuning *t, const Candidate *c, uint32_t shape, Run *run, const c
 void tuning_ask(Tuning *t);      /* units of all points, and of the companions */
 void tuning_ask_only(Tuning *t); /* options->only */
 void tuning_ask_default(Tuning *t);
-void tuning_submit(Tuning *t); /* all units to the compilers */
+void tuning_ask_missing(Tuning *t);            /* what the store had no binary for */
+void tuning_submit(Tuning *t, uint32_t first); /* units from `first` on to the compilers */
 /* One whose result is known from an interrupted run gets its binary after all, and is measured
  * again. */
 void tuning_revive(Tuning *t, uint32_t candidate);
@@ -82,7 +84,8 @@ void tuning_rank(Tuning *t);
 Candidate **tuning_right(Tuning *t, uint32_t *count);
 
 /* tune_stored.c */
-bool tuning_load(Tuning *t); /* another shape of this bucket answers: nothing will be compiled */
+void tuning_load(Tuning *t);   /* what the store has for this bucket: from_store */
+void tuning_unload(Tuning *t); /* that did not do: the search follows, for all but what was tried */
 const StoredTrial *tuning_known(const Tuning *t, const char *label);
 void tuning_keep(Tuning *t);
 

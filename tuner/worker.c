@@ -22,7 +22,8 @@ static int compile(const Device *device) {
     /* NVRTC grows and shrinks the heap 16 times a compile: keeping it saves 10 %. */
     mallopt(M_TRIM_THRESHOLD, 1000000000);
     mallopt(M_TOP_PAD, 64 << 20);
-#ifndef __SANITIZE_ADDRESS__ /* whose shadow counts as data */
+#if !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__) /* whose shadow counts as data */
     setrlimit(RLIMIT_DATA, &(struct rlimit){(rlim_t)2 << 30, (rlim_t)2 << 30});
 #endif
     return pool_serve(device, WIRE_FD);

@@ -21,7 +21,7 @@ struct Team {
     pthread_cond_t start, done;
     atomic_uint_fast64_t generation; /* of runs; odd while one is set up */
     atomic_int slots, busy;          /* of this run; not yet done */
-    bool closing;
+    atomic_bool closing;
     int64_t parts;
     atomic_int_fast64_t next;
     void (*work)(void *context, int64_t part);
@@ -90,7 +90,7 @@ static void *member_run(void *argument) {
         seen = await_start(team, seen);
         const bool has_slot = member->index < atomic_load(&team->slots);
         if (atomic_load(&team->generation) != seen) continue; /* the slots may be another run's */
-        if (team->closing) return NULL;
+        if (atomic_load(&team->closing)) return NULL;
         if (!has_slot || !claim(member, seen)) continue;
         work_off(team, member->index);
         leave(team);
@@ -131,7 +131,7 @@ static uint64_t announce(Team *team) {
 void team_close(Team *team) {
     if (!team) return;
     atomic_fetch_add(&team->generation, 1);
-    team->closing = true;
+    atomic_store(&team->closing, true);
     announce(team);
     for (int i = 1; i < team->size; i++) pthread_join(team->members[i].thread, NULL);
     pthread_cond_destroy(&team->done);

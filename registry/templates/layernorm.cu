@@ -118,13 +118,14 @@ K_INLINE void layernorm_row(const ROW &row, const T_x *x, const GAIN &gain, cons
     const ACC mean = row.reduce(sum).x * share;
     Moments all = {0, 0};
     kept.each([&](auto v, auto &x, int) {
-        const ACC centre = row.has(v) ? mean : 0; // x is 0 outside the row
+        Moments part = {0, 0};
 #pragma unroll
         for (int j = 0; j < ROW::VEC; j++) {
-            const ACC d = ROW::WHOLE || row.holds(v, j) ? x[j] - centre : 0;
-            all.d += d;
-            all.square = fmaf(d, d, all.square);
+            const ACC d = ROW::WHOLE || row.holds(v, j) ? x[j] - mean : 0;
+            part.d += d;
+            part.square = fmaf(d, d, part.square);
         }
+        if (row.has(v)) all = k_join(all, part);
     });
     all = row.reduce(all);
     const ACC rest = all.d * share;

@@ -302,9 +302,10 @@ template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I> struc
     __device__ __forceinline__ k_pack<T, VEC> load(const T *from, V v, T other) const {
         k_pack<T, VEC> pack;
         from += first + v * VEC;
+        if (WHOLE) return k_load_or<VEC>(has(v), from, other);
         if (full(v)) return k_load<VEC>(from);
 #pragma unroll
-        for (int j = 0; j < VEC; j++) pack.at[j] = !WHOLE && holds(v, j) ? from[j] : other;
+        for (int j = 0; j < VEC; j++) pack.at[j] = holds(v, j) ? from[j] : other;
         return pack;
     }
     // The same of an array that has the row elsewhere, at `from`.
@@ -312,9 +313,9 @@ template <int VECTOR, bool ALL, int TPR, int RPB, int CLUSTER, typename I> struc
     __device__ __forceinline__ k_pack<T, VEC> load_row(const T *from, V v, T other = T(0)) const {
         k_pack<T, VEC> pack;
         from += v * VEC - lead;
-        if (WHOLE && has(v)) return k_load<VEC>(from);
+        if (WHOLE) return k_load_or<VEC>(has(v), from, other);
 #pragma unroll
-        for (int j = 0; j < VEC; j++) pack.at[j] = !WHOLE && holds(v, j) ? from[j] : other;
+        for (int j = 0; j < VEC; j++) pack.at[j] = holds(v, j) ? from[j] : other;
         return pack;
     }
     // … and its elements `step` apart.

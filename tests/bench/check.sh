@@ -36,6 +36,14 @@ bench --groups matmul --point NONSENSE=1
 expect_status 1
 expect_out "FAILED matmul 9x10x11 f32"
 
+# A launch beside a bare call.
+run "$BUILD/tests/bench_launch" cpu
+expect_status 0
+expect_out 'kf_launch less a bare call'
+run "$BUILD/tests/bench_launch" cpu 'x - max(x, axis=0)' 8x8
+expect_status 1
+expect_err 'the program is not one launch'
+
 # The rivals on the CPU, as many as are there; NumPy at least.
 python3 -c 'import numpy' 2>/dev/null || exit 0
 run python3 "$SOURCE/tests/bench/cpu_rivals.py" --check --types f32 --ops 'tanh chain;softmax;sum(x, axis=0)' --threads 1 \

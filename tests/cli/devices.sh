@@ -12,6 +12,28 @@ case $err in *null*) fail "the null device is offered" ;; esac
 refused 4 'cpu:0' 'x + 1' --shape 4 --device cpu:7
 refused 4 'cpu:x' 'x + 1' --shape 4 --device cpu:x
 
+# What KFUSE_CPU_ISA holds kernels to is part of what the device is: listed, and another key of the store.
+if [ "$(uname -m)" = x86_64 ]; then
+    for isa in x86-64 x86-64-v2; do
+        run env KFUSE_CPU_ISA=$isa "$KFUSE" devices
+        expect_status 0
+        expect_out "(cpu, held to $isa, "
+        for dtype in f32 bf16; do
+            KFUSE_CPU_ISA=$isa tuned 'exp(x) + b' --shape 100 --dtype $dtype --device cpu
+            expect_out "(cpu, held to $isa, "
+            case $out in *"answered from the store"*) fail "$isa: another device's answer" ;; esac
+        done
+    done
+    KFUSE_CPU_ISA=x86-64-v2 tuned 'exp(x) + b' --shape 100 --device cpu
+    expect_out 'answered from the store'
+    KFUSE_CPU_ISA=x86-64-v9 refused 4 "KFUSE_CPU_ISA='x86-64-v9' is none of" 'x + 1' --shape 4 --device cpu
+    KFUSE_CPU_ISA=native refused 4 "KFUSE_CPU_ISA='native' is none of" 'x + 1' --shape 4 --device cpu
+    run env KFUSE_CPU_ISA= "$KFUSE" devices
+    case $out in *'held to'*) fail "held to nothing" ;; esac
+else
+    KFUSE_CPU_ISA=x86-64-v3 refused 4 'KFUSE_CPU_ISA is for x86-64' 'x + 1' --shape 4 --device cpu
+fi
+
 # Without a compiler: every line says what to install.
 mkdir none
 run env -u CC PATH=$TMP/none "$KFUSE" devices

@@ -131,6 +131,10 @@ if [ "$device" = cpu ] && [ ! -e /dev/nvidiactl ]; then
     run ./selftest
     expect_status 77
     expect_out 'no CUDA driver'
+    run "$KFUSE" emit 'relu(x)' --shape 1000 -o untuned
+    expect_status 0
+    expect_err 'emitting without a device'
+    expect_out 'kernel.cu'
 fi
 printf '#include "soft/soft.h"\nint main() { return soft_error(0) == nullptr; }\n' >soft.cpp
 command -v c++ >/dev/null && { c++ -Wall -Werror -I. -c soft.cpp -o soft.o || fail "soft.h in C++"; }
@@ -145,6 +149,10 @@ expect_out 'workspace'
 cuda 'relu(x)' --shape 1000 --point VEC=4,BLOCK=256 --name point -o point
 expect_out 'VEC=4,BLOCK=256'
 expect_out 'given'
+
+# What has no clusters gets a point without.
+cuda 'layernorm(x, g, b)' --shape 64x65536 --shape g=65536 --shape b=65536 --dtype bf16 --arch sm_80,sm_90 --name long -o long
+[ "$(printf '%s\n' "$out" | grep sm_80 | grep -c 'CLUSTER=1,')" = 1 ] || fail "clusters on sm_80: $out"
 
 refused 2 'needs one folder' emit 'relu(x)' --shape 8 --no-tune
 refused 2 'letters, digits and _' emit 'relu(x)' --shape 8 --no-tune --name 'a b' -o none

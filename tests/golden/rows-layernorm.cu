@@ -170,14 +170,17 @@ K_INLINE void KF_ENTRY(k_one_row)(const ROW &row, const k_index at, KEPT &kept, 
     // pass 1
     k_pass1 pass1 = {0, 0};
     kept.each([&](auto v, auto &x, int i) {
-        const float c7 = row.has(v) ? t5 : 0;
+        float d7_v = 0;
+        float q7_v = 0;
 #pragma unroll
         for (int j = 0; j < ROW::VEC; j++) {
             const float t2 = x.t2[j];
-            const float d7 = ROW::WHOLE || row.holds(v, j) ? t2 - c7 : 0;
-            pass1.d7 += d7;
-            pass1.q7 = fmaf(d7, d7, pass1.q7);
+            const float d7 = ROW::WHOLE || row.holds(v, j) ? t2 - t5 : 0;
+            d7_v += d7;
+            q7_v = fmaf(d7, d7, q7_v);
         }
+        if (row.has(v)) pass1.d7 += d7_v;
+        if (row.has(v)) pass1.q7 += q7_v;
     });
     pass1 = row.reduce(pass1);
     const float t7 = k_variance(pass1.d7, pass1.q7, share);

@@ -7,9 +7,11 @@
 #   templates  100 legal points of every hand-written kernel and type, through the whole gate
 #   points     sensible points of generated kernels over rows, of reductions and of products with an epilogue
 #   examples   each of examples/, at its full size, in a fresh store
+#   launch     a launch through the library beside the driver's own calls, for two kernels
 #   bench      beside cuBLAS, torch eager and torch.compile: tests/bench/bench.py, rows into $OUT/bench.json
 #   emit       what kfuse emit writes, tuned here: its self-test, with each binary and by way of PTX
 #   large      arrays whose byte offsets need 64 bits
+#   python     examples/python on torch tensors, beside torch eager
 #   dependent  calls that begin before the one ahead has ended: dependent.py
 #   start      wall time of a first run (new process, empty store), and of one that the store answers
 # BUILD names the build folder (default build/release). Times are of this machine; they decide nothing here.
@@ -20,7 +22,7 @@ export KFUSE=$PWD/$build/kfuse KFUSE_WORKER=$PWD/$build/kfuse-worker
 store=$(mktemp -d)
 trap 'rm -rf "$store"' EXIT
 export KFUSE_CACHE=$store
-parts=${*:-tests near dependent programs start sanitize}
+parts=${*:-tests near dependent programs start launch sanitize}
 failed=
 
 part() { case " $parts " in *" $1 "*) return 0 ;; esac; return 1; }
@@ -107,9 +109,16 @@ if part examples; then
     done
 fi
 
+if part launch; then
+    check "$build/tests/bench_launch" cuda
+    check "$build/tests/bench_launch" cuda "$(grep -v '^#' examples/programs/adamw.kf)" 1024
+fi
+
 if part bench; then
     BUILD=$build check python3 tests/bench/bench.py --out "${OUT:-$store}/bench.json"
 fi
+
+if part python; then BUILD=$build check python3 tests/gpu/python.py; fi
 
 if part dependent; then BUILD=$build check python3 tests/gpu/dependent.py; fi
 
@@ -143,10 +152,31 @@ if part large; then
     check "$KFUSE" 'x + b' --shape 65536x16392 --shape b=16392 --effort quick --trials 3 --retune --quiet
 fi
 
+# Those that measure or break contexts by themselves; then the rest at once, a process for each CPU, the long ones in
+# shares (tests/unit/share.h); each one's log as a whole.
+one() { # NAME SHARE/SHARES
+    local begin=$SECONDS log=$store/log.$1.${2%/*}
+    KF_TEST_DEVICE=cuda KF_TEST_SHARE=$2 "$build/tests/test_$1" >"$log" 2>&1 && echo "== $1 $2: $((SECONDS - begin)) s" >"$log.head" ||
+        echo "== FAILED: $1 $2" >"$log.head"
+}
 if part tests; then
-    for name in cuda bench devices emit points device_ops ops_values functions_cuda emit_rows reduce; do
-        [ -x "$build/tests/test_$name" ] && KF_TEST_DEVICE=cuda check "$build/tests/test_$name"
-    done
+    for name in cuda bench; do KF_TEST_DEVICE=cuda check "$build/tests/test_$name"; done
+    title "tests, $(nproc) at once"
+    export -f one
+    export store build
+    begin=$SECONDS
+    for name in reduce emit_rows points emit devices device_ops ops_values functions_cuda; do
+        shares=1
+        case $name in reduce | emit_rows | points) shares=8 ;; emit) shares=4 ;; esac
+        for share in $(seq $shares); do echo "$name $share/$shares"; done
+    done >"$store/jobs"
+    xargs -P "$(nproc)" -L 1 bash -c 'one "$@"' one <"$store/jobs"
+    while read -r name share; do
+        log=$store/log.$name.${share%/*}
+        cat "$log.head" "$log" || echo "== FAILED: $name $share did not run"
+        grep -q '^== FAILED' "$log.head" && failed="$failed [$name $share]"
+    done <"$store/jobs"
+    echo "all of these: $((SECONDS - begin)) s"
 fi
 
 if part sanitize; then

@@ -15,6 +15,7 @@
 
 #include "compiler/eval.h"
 #include "reference.h"
+#include "share.h"
 #include "tuner/problem.h"
 
 /* --- the device under test */
@@ -370,7 +371,8 @@ static void check_on(const Target *target, const char *text, uint32_t wanted,
 
 /* `shapes`: the inputs at other extents, NULL-terminated. The first decides the kernel. */
 static void check(const char *text, uint32_t points, const char *const *shapes) {
-    for (uint32_t i = 0; i < target_count; i++) check_on(&targets[i], text, points, shapes);
+    for (uint32_t i = 0; i < target_count; i++)
+        if (share_takes()) check_on(&targets[i], text, points, shapes);
 }
 #define CHECK(text, ...) check(text, POINTS, (const char *const[]){__VA_ARGS__, NULL})
 

@@ -138,7 +138,11 @@ static void overlap_is_refused_but_for_updates(void **state) {
     for (int i = 0; i < 40; i++) x[i] = (float)i;
     outputs[0] = x + 4;
     assert_int_equal(kf_launch(o.kernel, inputs, outputs, NULL), KF_INPUT);
-    assert_string_not_equal(kf_session_message(o.session), "");
+    char first[256];
+    snprintf(first, sizeof first, "%s", kf_session_message(o.session));
+    assert_string_not_equal(first, "");
+    assert_int_equal(kf_launch(o.kernel, inputs, outputs, NULL), KF_INPUT);
+    assert_string_equal(kf_session_message(o.session), first); /* the last call's alone */
     assert_true(x[4] == 4);
     outputs[0] = y;
     require(o.session, kf_launch(o.kernel, inputs, outputs, NULL));
@@ -377,6 +381,88 @@ static void two_threads_hold_two_sessions(void **state) {
     }
 }
 
+/* Launches one kernel again and again on arrays of its own, with one in between that is refused. */
+typedef struct Caller {
+    KfKernel *kernel;
+    float seed;
+    int wrong;
+} Caller;
+
+enum { CALLER_ROWS = 40, CALLER_COLS = 500, CALLS = 200 };
+
+static void *call_often(void *argument) {
+    Caller *caller = argument;
+    float(*x)[CALLER_COLS] = calloc(CALLER_ROWS, sizeof *x),
+    (*y)[CALLER_COLS] = calloc(CALLER_ROWS, sizeof *y);
+    const void *inputs[] = {x};
+    void *outputs[] = {y}, *overlap[] = {x};
+    for (int i = 0; i < CALLER_ROWS * CALLER_COLS; i++)
+        x[i / CALLER_COLS][i % CALLER_COLS] = caller->seed * (float)(i / CALLER_COLS);
+    for (int call = 0; call < CALLS; call++) {
+        KfStatus status = call % 3 ? kf_launch(caller->kernel, inputs, outputs, NULL)
+                                   : kf_run(caller->kernel, inputs, outputs);
+        caller->wrong += status != KF_OK;
+        for (int r = 0; r < CALLER_ROWS; r++)
+            for (int c = 0; c < CALLER_COLS; c++)
+                caller->wrong += y[r][c] != x[r][c] - caller->seed * (CALLER_ROWS - 1);
+        caller->wrong += kf_launch(caller->kernel, inputs, overlap, NULL) != KF_INPUT;
+    }
+    free(x);
+    free(y);
+    return NULL;
+}
+
+/* Two kernels of two threads each, with the columns' maxima between them. */
+static void threads_launch_one_kernel(void **state) {
+    (void)state;
+    KfProblem problem = {.has_plain_shape = true,
+                         .plain = {.type = KF_F32, .rank = 2, .dim = {CALLER_ROWS, CALLER_COLS}},
+                         .device = "cpu"};
+    Opened o = {.session = open_session()};
+    KfTuneOptions options = quick;
+    options.point =
+        "reduce:ACROSS=4096,DOWN=256,THREADS=2 | BLOCK=4096,UNROLL=1,STREAM=0,THREADS=2";
+    require(o.session,
+            kf_program_open(o.session, "x - max(x, axis=0)", SIZE_MAX, &problem, &o.program));
+    require(o.session, kf_tune(o.program, &options, &o.kernel));
+    Caller callers[3];
+    pthread_t threads[3];
+    for (int i = 0; i < 3; i++) {
+        callers[i] = (Caller){.kernel = o.kernel, .seed = (float)(i + 1)};
+        assert_int_equal(pthread_create(&threads[i], NULL, call_often, &callers[i]), 0);
+    }
+    for (int i = 0; i < 3; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(callers[i].wrong, 0);
+    }
+    assert_string_equal(kf_session_message(o.session), "kfuse: output 'out' overlaps input 'x'\n");
+    close_kernel(&o);
+}
+
+/* What is no list, no pointer and no address of an element. */
+static void wrong_pointers_are_refused(void **state) {
+    (void)state;
+    KfProblem problem = vector(KF_F32, 8);
+    Opened o = open_kernel("x + y", &problem);
+    float x[9] = {0}, y[9] = {0}, out[9];
+    const void *inputs[] = {x, y};
+    void *outputs[] = {out};
+    assert_int_equal(kf_launch(o.kernel, NULL, outputs, NULL), KF_USAGE);
+    assert_int_equal(kf_launch(o.kernel, inputs, NULL, NULL), KF_USAGE);
+    assert_int_equal(kf_run(o.kernel, NULL, NULL), KF_USAGE);
+    inputs[1] = NULL;
+    assert_int_equal(kf_launch(o.kernel, inputs, outputs, NULL), KF_INPUT);
+    assert_string_equal(kf_session_message(o.session), "kfuse: 'y' is NULL\n");
+    assert_int_equal(kf_run(o.kernel, inputs, outputs), KF_INPUT);
+    inputs[1] = (char *)y + 2;
+    assert_int_equal(kf_launch(o.kernel, inputs, outputs, NULL), KF_INPUT);
+    assert_string_equal(kf_session_message(o.session),
+                        "kfuse: 'y' is not aligned to its elements\n");
+    inputs[1] = y;
+    require(o.session, kf_launch(o.kernel, inputs, outputs, NULL));
+    close_kernel(&o);
+}
+
 static void words_of_shapes_and_types(void **state) {
     (void)state;
     KfTensor tensor;
@@ -437,6 +523,8 @@ int main(void) {
         cmocka_unit_test(a_second_session_is_answered_from_the_store),
         cmocka_unit_test(an_interrupt_keeps_what_is_right),
         cmocka_unit_test(two_threads_hold_two_sessions),
+        cmocka_unit_test(threads_launch_one_kernel),
+        cmocka_unit_test(wrong_pointers_are_refused),
         cmocka_unit_test(words_of_shapes_and_types),
         cmocka_unit_test(answers_in_text),
     };

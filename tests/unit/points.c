@@ -12,9 +12,16 @@
 #include "compiler/gate.h"
 #include "compiler/simplify.h"
 #include "grammar/parse.h"
+#include "share.h"
 #include "tuner/problem.h"
 
-enum { ROWS = 37, COLS = 1003, UNIT = 6, SKEW = 1 };
+enum { ROWS = 37, COLS = 1003, UNIT = 6, SKEWS = 2 };
+
+/* Buffers of one alignment, and the output's bits there. */
+typedef struct Set {
+    Address buffers[8], bases[8];
+    void *first, *now; /* by the default, by this point */
+} Set;
 
 typedef struct Subject {
     Arena *arena;
@@ -24,9 +31,8 @@ typedef struct Subject {
     const Ir *ir;
     const Plan *plan;
     const Template *template;
-    Address buffers[8], bases[8];
-    size_t bytes;      /* of the output */
-    void *first, *now; /* its bits by the default, by this point */
+    size_t bytes; /* of the output */
+    Set sets[SKEWS];
     uint32_t points;
 } Subject;
 
@@ -45,50 +51,54 @@ static const Ir *lowered(Arena *arena, const char *text, DType dtype) {
 }
 
 /* Inputs from the gate's generator; `skew` elements off the alignment of allocations. */
-static void open_subject(Subject *s, int64_t skew) {
+static void open_set(Subject *s, Set *set, int64_t skew) {
     Why why;
     uint32_t slots = s->ir->inputs.count;
     for (uint32_t i = 0; i <= slots; i++) {
         const Type *type = i < slots ? &s->ir->inputs.data[i].type : &s->ir->outputs.data[0].type;
         size_t bytes = (size_t)type_bytes(type), size = dtype_info(type->dtype)->bytes;
         void *host = calloc(1, bytes);
-        assert_true(s->device->allocate(s->state, bytes + 64, &s->bases[i], &why));
-        s->buffers[i] = s->bases[i] + (Address)skew * size;
+        assert_true(s->device->allocate(s->state, bytes + 64, &set->bases[i], &why));
+        set->buffers[i] = set->bases[i] + (Address)skew * size;
         if (i < slots) gate_fill(host, type->dtype, 7, i, 0, type_count(type), 0);
-        assert_true(s->device->upload(s->state, s->buffers[i], host, bytes, &why));
+        assert_true(s->device->upload(s->state, set->buffers[i], host, bytes, &why));
         free(host);
         s->bytes = bytes;
     }
-    s->first = malloc(s->bytes);
-    s->now = malloc(s->bytes);
-    s->points = 0;
+    set->first = malloc(s->bytes);
+    set->now = malloc(s->bytes);
 }
 
-static void close_subject(Subject *s) {
-    for (uint32_t i = 0; i <= s->ir->inputs.count; i++) s->device->release(s->state, s->bases[i]);
-    free(s->first);
-    free(s->now);
+static void close_set(Subject *s, Set *set) {
+    for (uint32_t i = 0; i <= s->ir->inputs.count; i++) s->device->release(s->state, set->bases[i]);
+    free(set->first);
+    free(set->now);
 }
 
-static void run_point(Subject *s, Module *module, const Point *point) {
+static void run_on(Subject *s, Set *set, const Run *run, Module *module, const Point *point) {
     Why why = {""};
-    Run run = {0};
-    const char *reason = "";
-    uint32_t output = s->ir->inputs.count;
-    assert_true(tune_run(s->arena, s->template, plan_bound(s->arena, s->plan), point, &s->identity,
-                         &run, &reason));
-    memset(s->now, 0xFF, s->bytes);
-    assert_true(s->device->upload(s->state, s->buffers[output], s->now, s->bytes, &why));
-    Outcome outcome = s->device->launch(s->state, &run, &module, s->buffers, NULL, &why);
+    Address output = set->buffers[s->ir->inputs.count];
+    memset(set->now, 0xFF, s->bytes);
+    assert_true(s->device->upload(s->state, output, set->now, s->bytes, &why));
+    Outcome outcome = s->device->launch(s->state, run, &module, set->buffers, NULL, &why);
     if (outcome == OUTCOME_OK) outcome = s->device->finish(s->state, &why);
     if (outcome != OUTCOME_OK) fail_msg("%s", why.text);
-    assert_true(s->device->download(s->state, s->now, s->buffers[output], s->bytes, &why));
-    if (s->points++ == 0) memcpy(s->first, s->now, s->bytes);
-    if (memcmp(s->first, s->now, s->bytes) != 0) {
+    assert_true(s->device->download(s->state, set->now, output, s->bytes, &why));
+    if (s->points == 0) memcpy(set->first, set->now, s->bytes);
+    if (memcmp(set->first, set->now, s->bytes) != 0) {
         Text text = {0};
         point_print(&text, &s->template->space, point, ",");
         fail_msg("%s gives other bits", text_string(&text));
     }
+}
+
+static void run_point(Subject *s, Module *module, const Point *point) {
+    Run run = {0};
+    const char *reason = "";
+    assert_true(tune_run(s->arena, s->template, plan_bound(s->arena, s->plan), point, &s->identity,
+                         &run, &reason));
+    for (int skew = 0; skew < SKEWS; skew++) run_on(s, &s->sets[skew], &run, module, point);
+    s->points++;
 }
 
 static void run_unit(Subject *s, const Point *points, uint32_t count) {
@@ -108,22 +118,22 @@ static void run_unit(Subject *s, const Point *points, uint32_t count) {
     text_free(&binary);
 }
 
-/* All points in `make check-all`; else every third one, the default among them. */
+/* The default first; then, in shares, all points in `make check-all`, else every third one. */
 static void run_all(Subject *s) {
     uint64_t *indices;
     uint32_t step = getenv("KF_CHECK_ALL") ? 1 : 3, n = 0;
     uint32_t count = space_allowed(
         &s->template->space, tune_bindings(s->arena, plan_bound(s->arena, s->plan), &s->identity),
         false, s->arena, 4096, 0, &indices);
-    Point unit[UNIT];
-    unit[n++] = space_fallback(&s->template->space);
+    Point unit[UNIT] = {space_fallback(&s->template->space)};
     uint64_t fallback = space_index(&s->template->space, &unit[0]);
+    run_unit(s, unit, 1);
     for (uint32_t i = 0; i < count; i += step) {
-        if (indices[i] == fallback) continue;
-        if (n == UNIT) run_unit(s, unit, n), n = 0;
-        unit[n++] = space_point(&s->template->space, indices[i]);
+        if (indices[i] != fallback) unit[n++] = space_point(&s->template->space, indices[i]);
+        if (n < UNIT && i + step < count) continue;
+        if (n > 0 && share_takes()) run_unit(s, unit, n);
+        n = 0;
     }
-    run_unit(s, unit, n);
 }
 
 static void check_program(const Device *device, DeviceState *state, const DeviceIdentity *identity,
@@ -133,13 +143,11 @@ static void check_program(const Device *device, DeviceState *state, const Device
     Group group = group_find(s.ir);
     s.plan = plan(s.arena, s.ir, &group);
     s.template = emit(s.arena, device->language, s.plan);
-    for (int64_t skew = 0; skew <= SKEW; skew++) {
-        open_subject(&s, skew);
-        run_all(&s);
-        printf("%s %s %s%s: %u points, one result\n", device->name, text, dtype_name(dtype),
-               skew ? " misaligned" : "", s.points);
-        close_subject(&s);
-    }
+    for (int skew = 0; skew < SKEWS; skew++) open_set(&s, &s.sets[skew], skew);
+    run_all(&s);
+    printf("%s %s %s: %u points, one result, also misaligned\n", device->name, text,
+           dtype_name(dtype), s.points);
+    for (int skew = 0; skew < SKEWS; skew++) close_set(&s, &s.sets[skew]);
     arena_close(s.arena);
 }
 

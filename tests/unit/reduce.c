@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "reduced.h"
+#include "share.h"
 #include "tests/shim/device_shim.h"
 #include "tests/shim/judge.h"
 
@@ -42,7 +43,7 @@ static void judge_programs(const Device *device, uint32_t points) {
     Why why = {""};
     for (uint32_t p = 0; p < REDUCED_PROGRAMS; p++)
         for (uint32_t d = 0; d < 4; d++)
-            if (is_wanted(p) && (thorough() || d == 0 || p % 3 + 1 == d))
+            if (is_wanted(p) && (thorough() || d == 0 || p % 3 + 1 == d) && share_takes())
                 add_program(arena, &subjects, p, dtypes[d], points);
     if (!judge_compile(&subjects, &why) || !judge_all(&subjects, &counts, &why))
         fail_msg("%s", why.text);
@@ -125,11 +126,11 @@ static void cuda_compiles(void **state) {
     (void)state;
     if (!cuda || !cuda->warm(&why)) skip();
     for (uint32_t i = 0; i < sizeof large / sizeof *large; i++)
-        compile_program(cuda, arena, large[i][0], large[i][1], i);
+        if (share_takes()) compile_program(cuda, arena, large[i][0], large[i][1], i);
     for (uint32_t p = 0; p < REDUCED_PROGRAMS; p++) {
         const char *const *program = reduced_programs[p];
         Program plain = program_make(arena, program[0], program[1]);
-        if (is_wanted(p))
+        if (is_wanted(p) && share_takes())
             compile_program(cuda, arena, program[0],
                             fused_inputs(arena, program[1], &plain, dtypes[p % 3]), p);
     }

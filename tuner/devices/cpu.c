@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <gnu/libc-version.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@
 #include <xxhash.h>
 
 #include "compiler/base/parallel.h"
-#include "tuner/device.h"
+#include "tuner/arguments.h"
 #include "tuner/elf_code.h"
 #include "tuner/host.h"
 #include "tuner/hostcc.h"
@@ -39,6 +40,7 @@ typedef struct Block { /* an allocation */
 
 struct DeviceState {
     Team *team;
+    pthread_mutex_t calls; /* held by who runs on the team */
     Block *blocks;
     int64_t room; /* bytes that may still be allocated */
 };
@@ -55,29 +57,36 @@ static int count(Why *why) {
     return hostcc_find(&compiler, why) ? 1 : 0;
 }
 
+/* What its kernels may use is part of what the device is. */
+static void name_device(DeviceIdentity *identity, const char *isa) {
+    char model[96];
+    host_model(model, sizeof model);
+    snprintf(identity->arch, sizeof identity->arch, "%s", isa ? isa : host_arch());
+    snprintf(identity->title, sizeof identity->title, "%.64s (cpu, %s%s, %d CPU%s)", model,
+             isa ? "held to " : "", identity->arch, identity->sms, identity->sms == 1 ? "" : "s");
+    snprintf(identity->key, sizeof identity->key, "cpu %s %s%s cpus=%d glibc=%s", model,
+             isa ? "held to " : "", identity->arch, identity->sms, gnu_get_libc_version());
+}
+
 static bool identify(int index, bool start, DeviceIdentity *identity, Why *why) {
     HostCompiler compiler;
-    char model[96];
+    const char *isa;
     (void)start;
     *identity = (DeviceIdentity){0};
     if (index != 0) return why_set(why, "there is one cpu device, cpu:0");
     if (!hostcc_find(&compiler, why) || !hostcc_version(&compiler, why)) return false;
+    if (!host_isa(&isa, why)) return false;
     Text options = {0};
     hostcc_options(&compiler, &options);
-    host_model(model, sizeof model);
     identity->sms = parallel_cpus();
     identity->threads_per_block = PARTS_MAX;
     identity->memory = host_memory();
     identity->cache = host_cache();
-    snprintf(identity->arch, sizeof identity->arch, "%s", host_arch());
-    snprintf(identity->title, sizeof identity->title, "%.64s (cpu, %s, %d CPU%s)", model,
-             identity->arch, identity->sms, identity->sms == 1 ? "" : "s");
+    name_device(identity, isa);
     snprintf(identity->software, sizeof identity->software, "%s, glibc %s", compiler.version,
              gnu_get_libc_version());
     snprintf(identity->compiler, sizeof identity->compiler, "%s, options %016llx", compiler.version,
              (unsigned long long)XXH3_64bits(options.data, options.length));
-    snprintf(identity->key, sizeof identity->key, "cpu %s %s cpus=%d glibc=%s", model,
-             identity->arch, identity->sms, gnu_get_libc_version());
     text_free(&options);
     return true;
 }
@@ -115,6 +124,7 @@ static DeviceState *open(int index, bool current, Why *why) {
     if (state) state->team = team_open(parallel_cpus());
     if (state && state->team) {
         state->room = jobs_memory("") / 10 * 9;
+        pthread_mutex_init(&state->calls, NULL);
         return state;
     }
     free(state);
@@ -134,6 +144,7 @@ static void close_state(DeviceState *state) {
     if (!state) return;
     while (state->blocks) drop(state, &state->blocks);
     team_close(state->team);
+    pthread_mutex_destroy(&state->calls);
     free(state);
 }
 
@@ -256,82 +267,99 @@ static Module *load(DeviceState *state, const void *binary, size_t size, Why *wh
 
 /* --- running */
 
+typedef struct Ready {
+    const Launch *launch;
+    Arguments arguments;
+    Entry *entry, *twin; /* the twin takes any alignment; NULL: so does the entry */
+    int64_t parts;
+} Ready;
+
+struct Prepared {
+    Arena *arena;
+    DeviceState *state;
+    uint32_t count;
+    Ready *list; /* those that launch anything */
+};
+
+static bool find_entry(Module *module, const char *name, Entry **entry, Why *why) {
+    void *symbol = dlsym(module->library, name);
+    memcpy(entry, &symbol, sizeof symbol);
+    return symbol || why_set(why, "the kernel has no entry '%.100s'", name);
+}
+
+static bool make_ready(Arena *arena, const Launch *launch, Module *const *modules, Ready *ready,
+                       Why *why) {
+    Module *module = modules[launch->module];
+    if (launch->arg_count > ARGS_MAX)
+        return why_set(why, "%u arguments, %d are possible", launch->arg_count, ARGS_MAX);
+    ready->launch = launch;
+    ready->parts = launch->block[0] < 1 ? 1 : launch->block[0];
+    ready->arguments = arguments_lay(arena, launch);
+    return find_entry(module, launch->entry, &ready->entry, why) &&
+           (!launch->twin || launch->alignment <= 1 ||
+            find_entry(module, launch->twin, &ready->twin, why));
+}
+
+static void discard(Prepared *prepared) {
+    if (prepared) arena_close(prepared->arena);
+}
+
+static Outcome prepare(DeviceState *state, const Run *run, Module *const *modules,
+                       Prepared **prepared, Why *why) {
+    Arena *arena = arena_open();
+    Prepared *p = *prepared = arena_new(arena, Prepared);
+    *p = (Prepared){arena, state, 0, arena_array(arena, Ready, run->launches.count)};
+    for (uint32_t i = 0; i < run->launches.count; i++) {
+        const Launch *launch = &run->launches.data[i];
+        if (launch_is_empty(launch)) continue;
+        if (make_ready(arena, launch, modules, &p->list[p->count++], why)) continue;
+        discard(p);
+        *prepared = NULL;
+        return OUTCOME_LAUNCH;
+    }
+    return OUTCOME_OK;
+}
+
 typedef struct Call {
     Entry *entry;
     int64_t parts;
-    void *args[ARGS_MAX];
-    union {
-        Address address;
-        int64_t i64;
-        int32_t i32;
-        float f32;
-        double f64;
-    } values[ARGS_MAX];
+    const void *pointers[ARGS_MAX];
 } Call;
 
-static bool aligned(const Launch *launch, const Address *buffers) {
-    for (uint32_t i = 0; i < launch->arg_count; i++)
-        if (launch->args[i].kind == ARG_BUFFER &&
-            buffers[launch->args[i].buffer] % launch->alignment != 0)
-            return false;
-    return true;
-}
-
-static void set_args(Call *call, const Launch *launch, const Address *buffers) {
-    for (uint32_t i = 0; i < launch->arg_count; i++) {
-        const Arg *arg = &launch->args[i];
-        call->args[i] = &call->values[i];
-        switch (arg->kind) {
-        case ARG_BUFFER: call->values[i].address = buffers[arg->buffer]; break;
-        case ARG_I64: call->values[i].i64 = arg->value.whole; break;
-        case ARG_I32: call->values[i].i32 = (int32_t)arg->value.whole; break;
-        case ARG_F32: call->values[i].f32 = (float)arg->value.real; break;
-        case ARG_F64: call->values[i].f64 = arg->value.real; break;
-        }
-    }
-}
-
-static bool prepare(Call *call, const Launch *launch, Module *const *modules,
-                    const Address *buffers, Why *why) {
-    bool scalar = launch->twin && launch->alignment > 1 && !aligned(launch, buffers);
-    const char *name = scalar ? launch->twin : launch->entry;
-    if (launch->arg_count > ARGS_MAX)
-        return why_set(why, "%u arguments, %d are possible", launch->arg_count, ARGS_MAX);
-    void *symbol = dlsym(modules[launch->module]->library, name);
-    if (!symbol) return why_set(why, "the kernel has no entry '%.100s'", name);
-    memcpy(&call->entry, &symbol, sizeof symbol);
-    call->parts = launch->block[0] < 1 ? 1 : launch->block[0];
-    set_args(call, launch, buffers);
-    return true;
-}
-
 static void run_part(void *context, int64_t part) {
-    const Call *call = context;
-    call->entry(call->args, part, call->parts);
+    Call *call = context;
+    call->entry((void *const *)call->pointers, part, call->parts);
 }
 
-static void run_call(DeviceState *state, Call *call) {
-    if (call->parts == 1)
-        call->entry(call->args, 0, 1);
-    else
-        team_run(state->team, call->parts, run_part, call);
+/* The team does one call at a time. */
+static void run_ready(DeviceState *state, const Ready *ready, const Address *buffers) {
+    Call call;
+    Address bits = arguments_point(&ready->arguments, buffers, call.pointers);
+    call.entry = ready->twin && bits % ready->launch->alignment != 0 ? ready->twin : ready->entry;
+    call.parts = ready->parts;
+    if (call.parts == 1) {
+        run_part(&call, 0);
+        return;
+    }
+    pthread_mutex_lock(&state->calls);
+    team_run(state->team, call.parts, run_part, &call);
+    pthread_mutex_unlock(&state->calls);
 }
 
-static bool is_empty(const Launch *launch) {
-    return launch->grid[0] == 0 || launch->grid[1] == 0 || launch->grid[2] == 0;
+static Outcome start(const Prepared *prepared, const Address *buffers, void *stream, Why *why) {
+    (void)stream, (void)why;
+    for (uint32_t i = 0; i < prepared->count; i++)
+        run_ready(prepared->state, &prepared->list[i], buffers);
+    return OUTCOME_OK;
 }
 
 static Outcome launch_run(DeviceState *state, const Run *run, Module *const *modules,
                           const Address *buffers, void *stream, Why *why) {
-    Call call;
-    (void)stream;
-    for (uint32_t i = 0; i < run->launches.count; i++) {
-        const Launch *launch = &run->launches.data[i];
-        if (is_empty(launch)) continue;
-        if (!prepare(&call, launch, modules, buffers, why)) return OUTCOME_LAUNCH;
-        run_call(state, &call);
-    }
-    return OUTCOME_OK;
+    Prepared *prepared;
+    Outcome outcome = prepare(state, run, modules, &prepared, why);
+    if (outcome == OUTCOME_OK) outcome = start(prepared, buffers, stream, why);
+    discard(prepared);
+    return outcome;
 }
 
 static Outcome finish(DeviceState *state, Why *why) {
@@ -345,30 +373,16 @@ static double now(void) {
     return (double)time_now.tv_sec + 1e-9 * (double)time_now.tv_nsec;
 }
 
-/* Entries are looked up once; between calls only the addresses change. */
 static Outcome time_run(DeviceState *state, const Run *run, Module *const *modules,
                         const Address *const *buffers, uint32_t sets, uint32_t repeats,
                         double *seconds, Why *why) {
-    uint32_t count_calls = 0;
-    Call *calls = calloc(run->launches.count + 1, sizeof *calls);
-    const Launch **launches = calloc(run->launches.count + 1, sizeof *launches);
-    Outcome outcome = calls && launches ? OUTCOME_OK : OUTCOME_LAUNCH;
-    for (uint32_t i = 0; i < run->launches.count && outcome == OUTCOME_OK; i++) {
-        const Launch *launch = &run->launches.data[i];
-        if (is_empty(launch)) continue;
-        launches[count_calls] = launch;
-        if (!prepare(&calls[count_calls++], launch, modules, buffers[0], why))
-            outcome = OUTCOME_LAUNCH;
-    }
+    Prepared *prepared;
+    Outcome outcome = prepare(state, run, modules, &prepared, why);
     double begin = now();
     for (uint32_t r = 0; r < repeats && outcome == OUTCOME_OK; r++)
-        for (uint32_t i = 0; i < count_calls; i++) {
-            set_args(&calls[i], launches[i], buffers[r % sets]);
-            run_call(state, &calls[i]);
-        }
+        outcome = start(prepared, buffers[r % sets], NULL, why);
     *seconds = now() - begin;
-    free(calls);
-    free(launches);
+    discard(prepared);
     return outcome;
 }
 
@@ -397,6 +411,9 @@ const Device device_cpu = {
     .load = load,
     .unload = unload,
     .launch = launch_run,
+    .prepare = prepare,
+    .start = start,
+    .discard = discard,
     .finish = finish,
     .time = time_run,
     .oracle = NULL,

@@ -52,10 +52,28 @@ static bool resources(const void *binary, size_t size, const char *entry, Resour
 
 /* --- opening */
 
-static bool use_current(DeviceState *state, Why *why) {
+static bool enter(DeviceState *state, Why *why) {
+    CUresult error = state->cuda.CtxPushCurrent(state->context);
+    return cuda_check(&state->cuda, error, "no CUDA context", why);
+}
+
+static void leave(DeviceState *state) {
+    CUcontext context;
+    state->cuda.CtxPopCurrent(&context);
+}
+
+static uintptr_t here(const DeviceState *state) {
     CUcontext context = NULL;
-    CUresult error = state->cuda.CtxGetCurrent(&context);
-    if (error == CUDA_ERROR_NOT_INITIALIZED || (error == CUDA_SUCCESS && !context))
+    return state->cuda.CtxGetCurrent(&context) == CUDA_SUCCESS ? (uintptr_t)context : 0;
+}
+
+static bool by_thread(const void *stream) {
+    return stream == (const void *)CU_STREAM_PER_THREAD;
+}
+
+static bool use_current(DeviceState *state, Why *why) {
+    CUresult error = state->cuda.CtxGetCurrent(&state->context);
+    if (error == CUDA_ERROR_NOT_INITIALIZED || (error == CUDA_SUCCESS && !state->context))
         return why_set(why, "this thread has no current CUDA context: make one first");
     return cuda_check(&state->cuda, error, "no CUDA context", why) &&
            cuda_check(&state->cuda, state->cuda.CtxGetDevice(&state->device), "no CUDA device",
@@ -71,10 +89,11 @@ static bool use_own(DeviceState *state, int index, Why *why) {
     CUresult error = cuda->DevicePrimaryCtxRetain(&state->context, state->device);
     if (!cuda_check(cuda, error, "no CUDA context", why)) return false;
     state->own = true;
-    error = cuda->CtxSetCurrent(state->context);
-    if (error == CUDA_SUCCESS) error = cuda->StreamCreate(&state->stream, CU_STREAM_NON_BLOCKING);
+    if (!enter(state, why)) return false;
+    error = cuda->StreamCreate(&state->stream, CU_STREAM_NON_BLOCKING);
     if (error == CUDA_SUCCESS) error = cuda->EventCreate(&state->begin, CU_EVENT_DEFAULT);
     if (error == CUDA_SUCCESS) error = cuda->EventCreate(&state->end, CU_EVENT_DEFAULT);
+    if (error != CUDA_SUCCESS) leave(state);
     return cuda_check(cuda, error, "no CUDA stream", why);
 }
 
@@ -98,11 +117,6 @@ static DeviceState *open_device(int index, bool current, Why *why) {
     return NULL;
 }
 
-static bool enter(DeviceState *state, Why *why) {
-    CUresult error = state->cuda.CtxSetCurrent(state->context);
-    return cuda_check(&state->cuda, error, "no CUDA context", why);
-}
-
 static void close_device(DeviceState *state) {
     const Cuda *cuda = &state->cuda;
     cuda_drop_graphs(state);
@@ -120,7 +134,9 @@ static bool allocate(DeviceState *state, size_t bytes, Address *address, Why *wh
     CUdeviceptr pointer = 0;
     char what[64];
     snprintf(what, sizeof what, "%zu bytes of device memory", bytes);
+    CUstreamCaptureMode mode = cuda_capture_mode(&state->cuda, CU_STREAM_CAPTURE_MODE_RELAXED);
     CUresult error = state->cuda.MemAlloc(&pointer, bytes ? bytes : 1);
+    cuda_capture_mode(&state->cuda, mode);
     *address = pointer;
     return cuda_check(&state->cuda, error, what, why);
 }
@@ -151,7 +167,9 @@ static CUresult load_image(const Cuda *cuda, CUmodule *handle, const void *binar
     void *image = malloc(size);
     if (!image) return CUDA_ERROR_OUT_OF_MEMORY;
     memcpy(image, binary, size);
+    CUstreamCaptureMode mode = cuda_capture_mode(cuda, CU_STREAM_CAPTURE_MODE_RELAXED);
     CUresult error = cuda->ModuleLoadData(handle, image);
+    cuda_capture_mode(cuda, mode);
     free(image);
     return error;
 }
@@ -234,6 +252,9 @@ const Device device_cuda = {
     .resources = resources,
     .open = open_device,
     .enter = enter,
+    .leave = leave,
+    .here = here,
+    .by_thread = by_thread,
     .close = close_device,
     .allocate = allocate,
     .release = release,
@@ -242,6 +263,9 @@ const Device device_cuda = {
     .load = load,
     .unload = unload,
     .launch = cuda_launch,
+    .prepare = cuda_prepare,
+    .start = cuda_start,
+    .discard = cuda_discard,
     .finish = cuda_finish,
     .time = cuda_time,
     .oracle = oracle_cuda,
