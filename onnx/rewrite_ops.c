@@ -17,7 +17,6 @@ static const char *const before[] = {"-shared",
                                      "-fPIC",
                                      "-fvisibility=hidden",
                                      "-O2",
-                                     "-march=native",
                                      "-std=gnu11",
                                      "-fno-math-errno",
                                      "-fno-trapping-math",
@@ -137,13 +136,20 @@ static const char *compiler(void) {
     return wanted && *wanted ? wanted : "cc";
 }
 
+/* As the kernels were compiled that were tuned. */
+static char *machine(Arena *arena) {
+    const char *isa = getenv("KFUSE_CPU_ISA");
+    return arena_printf(arena, "-march=%s", isa && *isa ? isa : "native");
+}
+
 static KfStatus compile(Arena *arena, const char *source, const OnnxFiles *files,
                         const char *library) {
-    char **words = arena_array(arena, char *, files->sources.count + BEFORE + BEHIND + 4);
+    char **words = arena_array(arena, char *, files->sources.count + BEFORE + BEHIND + 5);
     uint32_t count = 0;
     int how = 0;
     pid_t child;
     words[count++] = (char *)(uintptr_t)compiler();
+    words[count++] = machine(arena);
     for (int i = 0; i < BEFORE; i++) words[count++] = (char *)(uintptr_t)before[i];
     words[count++] = (char *)(uintptr_t)library;
     words[count++] = (char *)(uintptr_t)source;
