@@ -298,13 +298,15 @@ KfStatus kf_program_cut(KfProgram *program, uint32_t *kernels, int64_t *bytes) {
     Partitions partitions = {0};
     Why why;
     text_clear(&program->session->message);
+    *kernels = 0;
+    *bytes = 0;
     const char *language = language_of(program, &why);
     if (!language) return session_say(program->session, KF_ENVIRONMENT, "%s", why.text);
     KfStatus status = pipeline_partitions(program, program->arena, language, &partitions);
-    bool any = status == KF_OK && partitions.list.count > 0;
-    *kernels = any ? partition_count(&partitions.list.data[0]) : 0;
-    *bytes = any ? partitions.list.data[0].chain->bytes : 0;
-    return status;
+    if (status != KF_OK || partitions.list.count == 0) return status;
+    *kernels = partition_count(&partitions.list.data[0]);
+    *bytes = partitions.list.data[0].chain->bytes;
+    return KF_OK;
 }
 
 KfStatus kf_program_dump(KfProgram *program, KfStage stage, const char *point, char **text) {
