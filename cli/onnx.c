@@ -50,6 +50,7 @@ KfStatus job_onnx(Job *job) {
                            .dim_count = o->dim_count,
                            .device = o->device,
                            .math = o->math,
+                           .round_each_op = o->round_each_op,
                            .tune = &o->tune,
                            .folder = o->output_count ? o->outputs[0].value : NULL,
                            .rewritten = o->rewrite,

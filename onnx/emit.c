@@ -61,8 +61,26 @@ static KfStatus emit_region(const OnnxRegion *region, const OnnxTarget *target,
     return status;
 }
 
-KfStatus onnx_emit(const OnnxRegions *regions, const OnnxTarget *target, const OnnxOptions *options,
+/* Leaves out the regions that would call a kernel that does not work; their nodes stay. */
+static void drop(OnnxRegions *regions, const bool *failed) {
+    uint32_t count = regions->list.count, kept = 0;
+    uint32_t *to = arena_array(regions->graph->arena, uint32_t, count);
+    for (uint32_t i = 0; i < count; i++)
+        to[i] = failed[regions->list.data[i].same_as] ? ONNX_NONE : kept++;
+    for (uint32_t i = 0; i < count; i++) {
+        OnnxRegion region = regions->list.data[i];
+        region.same_as = to[region.same_as];
+        region.same_op = to[region.same_op];
+        if (to[i] != ONNX_NONE) regions->list.data[to[i]] = region;
+    }
+    for (uint32_t n = 0; n < regions->graph->nodes.count; n++)
+        if (regions->of[n] != ONNX_NONE) regions->of[n] = to[regions->of[n]];
+    regions->list.count = kept;
+}
+
+KfStatus onnx_emit(OnnxRegions *regions, const OnnxTarget *target, const OnnxOptions *options,
                    FILE *out, OnnxFiles *files) {
+    bool *failed = arena_array(regions->graph->arena, bool, regions->list.count);
     KfStatus status = KF_OK;
     fputs("\n", out);
     for (uint32_t i = 0; i < regions->list.count && status == KF_OK; i++) {
@@ -70,6 +88,11 @@ KfStatus onnx_emit(const OnnxRegions *regions, const OnnxTarget *target, const O
         if (region->same_as != i) continue;
         status = emit_region(region, target, options, out, regions->graph->arena, files);
         fflush(out);
+        if (status != KF_NO_KERNEL) continue;
+        fprintf(stderr, "kfuse: %s: its nodes stay as they are\n", region->name);
+        failed[i] = true;
+        status = KF_OK;
     }
-    return status;
+    if (status == KF_OK) drop(regions, failed);
+    return status == KF_OK && regions->list.count == 0 ? KF_NO_KERNEL : status;
 }

@@ -9,8 +9,9 @@ typedef struct OnnxFiles {
 } OnnxFiles;
 
 /* Tunes each different kernel and writes it to options->folder: NAME.c, NAME.h, NAME.json and the
- * kernel, as `kfuse emit` does. A line each goes to `out`. */
-KfStatus onnx_emit(const OnnxRegions *regions, const OnnxTarget *target, const OnnxOptions *options,
+ * kernel, as `kfuse emit` does. A line each goes to `out`. Regions for which no kernel works are regions
+ * no more; KF_NO_KERNEL where none is left. */
+KfStatus onnx_emit(OnnxRegions *regions, const OnnxTarget *target, const OnnxOptions *options,
                    FILE *out, OnnxFiles *files);
 
 #endif

@@ -254,6 +254,9 @@ static const char *number_text(Writer *w, const OnnxNode *node, const OnnxPiece 
 /* Whether a text stays one operand wherever it is put: a name, a number, a call. */
 static bool is_atom(const char *text) {
     int open = 0;
+    char *end;
+    strtod(text, &end);
+    if (!*end) return true;
     for (const char *at = text; *at; at++) {
         bool word = (*at >= '0' && *at <= '9') || (*at >= 'a' && *at <= 'z') ||
                     (*at >= 'A' && *at <= 'Z') || *at == '_' || *at == '.';

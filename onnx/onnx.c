@@ -22,7 +22,7 @@ static KfStatus find_regions(const OnnxTarget *target, const OnnxOptions *option
 
 /* With JSON on `out`, what is said of files is talk. */
 static KfStatus make_kernels(const OnnxTarget *target, const OnnxOptions *options,
-                             const OnnxRegions *regions, FILE *out) {
+                             OnnxRegions *regions, FILE *out) {
     OnnxFiles files = {0};
     FILE *talk = options->json ? stderr : out;
     if (!options->folder) return KF_OK;
@@ -40,7 +40,7 @@ static KfStatus make_kernels(const OnnxTarget *target, const OnnxOptions *option
 KfStatus onnx_run(KfSession *session, const OnnxOptions *options, FILE *out) {
     /* The operators of a rewritten model are for the CPU. */
     const char *device = options->rewritten && !options->device ? "cpu" : options->device;
-    OnnxTarget target = {session, device, options->math};
+    OnnxTarget target = {session, device, options->math, options->round_each_op};
     OnnxModel model;
     OnnxGraph graph;
     OnnxRegions regions;

@@ -21,6 +21,7 @@ typedef struct OnnxOptions {
     size_t dim_count;
     const char *device; /* as KfProblem has it */
     KfMath math;
+    bool round_each_op;
     const KfTuneOptions *tune;
     const char *folder;    /* where kernels are written; NULL: the regions are listed only */
     const char *rewritten; /* the model that calls them; NULL: none */

@@ -70,10 +70,9 @@ bool onnx_keeps(const OnnxNode *node, const OnnxOp *op) {
     return op->form == ONNX_POOL || onnx_attribute_int(node, "keepdims", 1) != 0;
 }
 
-static bool axis_of(const OnnxGraph *graph, const OnnxNode *node, int64_t otherwise, int rank,
-                    uint32_t *bit, const char **why) {
+static bool axis_of(const OnnxNode *node, int64_t otherwise, int rank, uint32_t *bit,
+                    const char **why) {
     int64_t axis = onnx_attribute_int(node, "axis", otherwise);
-    (void)graph;
     *why = "it has no such axis";
     return bits_of(&axis, 1, rank, bit);
 }
@@ -85,11 +84,11 @@ bool onnx_reduced(const OnnxGraph *graph, const OnnxNode *node, const OnnxOp *op
     *axes = 0;
     switch (op->form) {
     case ONNX_ROWS:
-        if (!axis_of(graph, node, flat ? 1 : -1, rank, axes, why)) return false;
+        if (!axis_of(node, flat ? 1 : -1, rank, axes, why)) return false;
         if (flat) *axes = *axes * 2 - 1; /* that axis and all behind it */
         return true;
     case ONNX_NORM:
-        if (!axis_of(graph, node, -1, rank, axes, why)) return false;
+        if (!axis_of(node, -1, rank, axes, why)) return false;
         return *axes = *axes * 2 - 1, true;
     case ONNX_INSTANCE:
     case ONNX_POOL:

@@ -50,7 +50,8 @@ KfStatus onnx_open(const OnnxTarget *target, const OnnxProgram *program, KfProgr
     KfProblem problem = {.inputs = inputs,
                          .input_count = program->input_count,
                          .device = target->device,
-                         .math = target->math};
+                         .math = target->math,
+                         .round_each_op = target->round_each_op};
     KfStatus status = kf_program_open(target->session, program->text, SIZE_MAX, &problem, opened);
     free(inputs);
     return status;

@@ -28,6 +28,7 @@ typedef struct OnnxTarget {
     KfSession *session;
     const char *device;
     KfMath math;
+    bool round_each_op;
 } OnnxTarget;
 
 /* KF_ENVIRONMENT, KF_INTERRUPTED… as the library's calls give it, the message in the session. */
