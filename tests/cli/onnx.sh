@@ -122,7 +122,7 @@ expect_status 4
 expect_err "cannot write 'none/new.onnx'"
 [ ! -e none ] || fail 'tuned for nothing'
 # A region whose kernels are all wrong stays as it is.
-run env KFUSE_FAULT='wrong@*' "$KFUSE" onnx "$models/half.onnx" --rewrite wrong.onnx -o wrong --effort quick --trials 2 --quiet
+run env KFUSE_FAULT='wrong@*' "$KFUSE" onnx "$models/old.onnx" --rewrite wrong.onnx -o wrong --effort quick --trials 2 --quiet
 expect_status 3
 expect_err 'r1: its nodes stay as they are'
 [ ! -e wrong.onnx ] || fail 'a model for nothing'
