@@ -189,6 +189,10 @@ typedef enum KfStage {
  * analytic default). *text is freed with kf_free. KF_NO_KERNEL where nothing covers the program. */
 KF_API KfStatus kf_program_dump(KfProgram *program, KfStage stage, const char *point, char **text);
 KF_API void kf_free(void *memory);
+/* How few kernels the program can be in its device's language, and the bytes that these move; none where
+ * no output has elements. KF_NO_KERNEL where nothing covers the program. Needs no device, if one is
+ * named. */
+KF_API KfStatus kf_program_cut(KfProgram *program, uint32_t *kernels, int64_t *bytes);
 /* Right results by the oracle, interpreted on the host: works for the whole language. Host
  * pointers, dense outputs that overlap no input, not even one that they update. */
 KF_API KfStatus kf_program_evaluate(KfProgram *program, const void *const *inputs,

@@ -1,4 +1,5 @@
 /* Programs: what the caller says about them, what can be asked of them. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -279,6 +280,33 @@ static KfStatus dump_groups(KfProgram *program, Text *out) {
         partitions_print(out, &partitions, program->ir,
                          pipeline_eager(program, program->arena, device->language));
     return status;
+}
+
+/* The language of the device that is named, be it there or not; of none, of the one that is there. */
+static const char *language_of(const KfProgram *program, Why *why) {
+    const char *text = program->device;
+    char name[32];
+    const Device *device;
+    int index;
+    snprintf(name, sizeof name, "%.*s", text ? (int)strcspn(text, ":") : 0, text ? text : "");
+    device = device_find(name);
+    if (!device && !device_select(text, &device, &index, why)) return NULL;
+    return device->language;
+}
+
+KfStatus kf_program_cut(KfProgram *program, uint32_t *kernels, int64_t *bytes) {
+    Partitions partitions = {0};
+    Why why;
+    text_clear(&program->session->message);
+    *kernels = 0;
+    *bytes = 0;
+    const char *language = language_of(program, &why);
+    if (!language) return session_say(program->session, KF_ENVIRONMENT, "%s", why.text);
+    KfStatus status = pipeline_partitions(program, program->arena, language, &partitions);
+    if (status != KF_OK || partitions.list.count == 0) return status;
+    *kernels = partition_count(&partitions.list.data[0]);
+    *bytes = partitions.list.data[0].chain->bytes;
+    return KF_OK;
 }
 
 KfStatus kf_program_dump(KfProgram *program, KfStage stage, const char *point, char **text) {

@@ -160,9 +160,9 @@ static KfStatus command_cache(Job *job) {
 static KfStatus check_options(const Job *job) {
     Command command = job->options->command;
     bool writes = command == COMMAND_RUN || command == COMMAND_DUMP ||
-                  command == COMMAND_TEMPLATE || command == COMMAND_EMIT;
+                  command == COMMAND_TEMPLATE || command == COMMAND_EMIT || command == COMMAND_ONNX;
     if (job->options->output_count > 0 && !writes)
-        return job_complain(KF_USAGE, "-o goes with run, dump, emit and tune: kfuse run EXPR "
+        return job_complain(KF_USAGE, "-o goes with run, dump, emit, tune and onnx: kfuse run EXPR "
                                       "NAME=FILE.npy… -o OUT");
     if (command != COMMAND_TEMPLATE &&
         (job->options->line_count || job->options->reference_count || job->options->has_tolerance))
@@ -175,6 +175,10 @@ static KfStatus check_options(const Job *job) {
         return job_complain(KF_USAGE, "--binaries goes with cache export and cache import");
     if (command != COMMAND_GRAD && job->options->wrt_count)
         return job_complain(KF_USAGE, "--wrt goes with grad: kfuse grad EXPR --wrt x,b");
+    if (command != COMMAND_ONNX &&
+        (job->options->dim_count || job->options->rewrite || job->options->products))
+        return job_complain(KF_USAGE,
+                            "--dim, --products and --rewrite go with onnx: kfuse onnx MODEL");
     if (command != COMMAND_TUNE_ALL && (job->options->devices || job->options->shards))
         return job_complain(KF_USAGE, "--devices and --shard go with kfuse tune-all FILE");
     return KF_OK;
@@ -193,6 +197,7 @@ static KfStatus run_command(Job *job) {
     case COMMAND_TEMPLATE: return job_tune_file(job);
     case COMMAND_EMIT: return job_emit(job);
     case COMMAND_TUNE_ALL: break; /* its processes do */
+    case COMMAND_ONNX: return job_onnx(job);
     }
     return KF_USAGE;
 }

@@ -59,6 +59,8 @@ KfStatus job_warm(Job *job);
 /* `kfuse tune-all`: likewise, on several devices at once; `job` has no session, its processes open one
  * each. */
 KfStatus job_tune_all(Job *job, WithSession *with_session);
+/* `kfuse onnx`: regions of a model. */
+KfStatus job_onnx(Job *job);
 
 /* `kfuse emit`: files to ship. */
 KfStatus job_emit(Job *job);

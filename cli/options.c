@@ -123,6 +123,15 @@ static bool take_ops(Parse *p, char *v) {
     p->options->ops[p->options->ops_count++] = v;
     return true;
 }
+static bool take_dim(Parse *p, char *v) {
+    if (p->options->dim_count == OPTION_NAMED) return wrong(p, "too many --dim%s%s", "", "");
+    p->options->dims[p->options->dim_count++] = v;
+    return true;
+}
+static bool take_rewrite(Parse *p, char *v) {
+    p->options->rewrite = v;
+    return true;
+}
 static bool take_file(Parse *p, char *v) {
     p->options->file = v;
     return true;
@@ -259,6 +268,7 @@ static bool stage(Parse *p, KfStage value) {
         return expression;                       \
     }
 FLAG(verify_bucket, (p->options->verify_bucket = true))
+FLAG(products, (p->options->products = true))
 FLAG(hot, (p->options->tune.hot = true))
 FLAG(exact, (p->options->tune.exact = true))
 FLAG(retune, (p->options->tune.retune = true))
@@ -293,7 +303,8 @@ static const Option table[] = {
     {"--shard", "I/N", "tune-all: lines I, I+N, I+2N … of the list alone", take_shard},
     {"--ops", "FILE", "more functions, one definition a line", take_ops},
     {"-f", "FILE", "the program from a file ('-': standard input)", take_file},
-    {"-o", "[NAME=]FILE", "where `run` puts an output (.npy), `dump` its text, `emit` its files",
+    {"-o", "[NAME=]FILE",
+     "where `run` puts an output (.npy), `dump` its text, `emit` and `onnx` their files",
      take_output},
     {"--math", "MODE", "default, strict, fast (fma, reciprocals, sums reordered), tf32 (products)",
      take_math},
@@ -341,6 +352,10 @@ static const Option table[] = {
     {"--name", "NAME", "emit: of files and functions (default: kernel)", take_name},
     {"--arch", "SM,…", "emit: sm_80,sm_90 (default: the device's, else these)", take_arch},
     {"--format", "header", "emit: all in one file, NAME.h", take_format},
+    {"--dim", "NAME=SIZE", "onnx: size of a symbolic dimension: batch=8", take_dim},
+    {"--rewrite", "FILE", "onnx: the model with kernels in the place of regions, with -o FOLDER",
+     take_rewrite},
+    {"--products", NULL, "onnx: matrix products may begin a region", take_products},
     {"--check", "FILE", "ops: test a .kf file on every device present", take_check},
     {"--binaries", NULL, "cache export, import: with the compiled kernels", take_binaries},
     {"--json", NULL, "the report as one JSON object", take_json},
@@ -353,8 +368,9 @@ static const Option table[] = {
 
 enum { TABLE = sizeof table / sizeof *table };
 
-static const char *const commands[] = {"",     "run",  "dump", "ops",  "devices",  "cache",
-                                       "warm", "tune", "grad", "emit", "tune-all", NULL};
+static const char *const commands[] = {"",         "run",  "dump", "ops",  "devices",
+                                       "cache",    "warm", "tune", "grad", "emit",
+                                       "tune-all", "onnx", NULL};
 
 void options_help(bool all) {
     fputs(
@@ -373,6 +389,8 @@ void options_help(bool all) {
         "cotangent dout\n"
         "  kfuse emit EXPR --shape DIMS -o DIR     files to ship: .cu, cubins, a C launcher with a "
         "self-test\n"
+        "  kfuse onnx MODEL.onnx [--dim batch=8]   regions of a model that would be one kernel "
+        "each\n"
         "  kfuse warm FILE                         tune what its lines say: EXPR --shape DIMS "
         "[options]\n"
         "  kfuse tune-all FILE --devices all       the same on every GPU, with a summary\n"

@@ -15,7 +15,8 @@ typedef enum Command {
     COMMAND_TEMPLATE,
     COMMAND_GRAD,
     COMMAND_EMIT,
-    COMMAND_TUNE_ALL
+    COMMAND_TUNE_ALL,
+    COMMAND_ONNX
 } Command;
 
 enum { OPTION_WORDS = 600, OPTION_NAMED = 300 };
@@ -41,6 +42,10 @@ typedef struct Options {
     size_t wrt_count;
     const char *ops[OPTION_NAMED]; /* --ops FILE, or `ops --check FILE` in `check` */
     size_t ops_count;
+    const char *dims[OPTION_NAMED]; /* onnx: NAME=SIZE */
+    size_t dim_count;
+    const char *rewrite; /* onnx: the model that calls the kernels */
+    bool products;       /* onnx: matrix products may begin a region */
     const char *file, *device, *out_dtype, *check;
     const char *name, *archs, *format; /* emit */
     const char *devices;               /* tune-all: "all", "cuda:0,cuda:1"; NULL: `device` */

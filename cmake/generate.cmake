@@ -2,6 +2,7 @@
 
 find_program(KF_RE2C re2c REQUIRED)
 find_program(KF_LEMON lemon REQUIRED)
+find_program(KF_PROTOC_C protoc-c REQUIRED)
 
 function(kf_re2c input out)
   get_filename_component(stem ${input} NAME_WE)
@@ -22,6 +23,19 @@ function(kf_lemon input out)
     COMMAND ${KF_LEMON} -q -l -d${folder} ${CMAKE_CURRENT_SOURCE_DIR}/${input}
     DEPENDS ${input})
   set(${out} ${folder}/${stem}.c PARENT_SCOPE)
+endfunction()
+
+# onnx/NAME.proto gives onnx/NAME.pb-c.c and .h.
+function(kf_protobuf input out)
+  get_filename_component(stem ${input} NAME_WE)
+  get_filename_component(folder ${input} DIRECTORY)
+  set(built ${CMAKE_CURRENT_BINARY_DIR}/${folder})
+  add_custom_command(OUTPUT ${built}/${stem}.pb-c.c ${built}/${stem}.pb-c.h
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${built}
+    COMMAND ${KF_PROTOC_C} --c_out=${built} -I${CMAKE_CURRENT_SOURCE_DIR}/${folder}
+      ${CMAKE_CURRENT_SOURCE_DIR}/${input}
+    DEPENDS ${input})
+  set(${out} ${built}/${stem}.pb-c.c ${built}/${stem}.pb-c.h PARENT_SCOPE)
 endfunction()
 
 # kf_embed(NAME files… OUT var): each file as `const char embed_STEM_EXT[]` (NUL-terminated), and a table

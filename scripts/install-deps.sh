@@ -15,6 +15,7 @@ program cmake cmake
 program ninja ninja-build
 program re2c re2c
 program lemon lemon
+program protoc-c protobuf-c-compiler
 program pkg-config pkg-config
 if command -v cc >/dev/null 2>&1; then
     header stdio.h build-essential
@@ -22,9 +23,11 @@ if command -v cc >/dev/null 2>&1; then
     header xxhash.h libxxhash-dev
     header sqlite3.h libsqlite3-dev
     library libsqlite3.a libsqlite3-dev
+    header protobuf-c/protobuf-c.h libprotobuf-c-dev
+    library libprotobuf-c.a libprotobuf-c-dev
     header cmocka.h libcmocka-dev
 else
-    missing="$missing uthash-dev libxxhash-dev libsqlite3-dev libcmocka-dev"
+    missing="$missing uthash-dev libxxhash-dev libsqlite3-dev libprotobuf-c-dev libcmocka-dev"
 fi
 if [ "${1-}" = tests ]; then
     program valgrind valgrind

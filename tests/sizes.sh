@@ -23,7 +23,7 @@ rank() { awk -v p="$1" '{ v[NR] = $1 } END { i = int((NR - 1) * p / 100) + 1; pr
 
 broken=0
 printf '%-14s %6s %7s %7s %5s  %s\n' room files lines median p90 'largest function'
-for room in compiler/base grammar registry compiler tuner export . cli tests/unit; do
+for room in compiler/base grammar registry compiler tuner export . onnx cli tests/unit; do
     files=$(list "$room" $([ "$room" != tuner ] || echo tuner/strategies tuner/devices))
     [ -n "$files" ] || continue
     sizes=$(functions $files | sort -n)

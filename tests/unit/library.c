@@ -509,6 +509,40 @@ static void answers_in_text(void **state) {
     kf_session_close(session);
 }
 
+/* As few kernels as `text` can be, and the bytes that they move. */
+static void check_cut(KfSession *session, const char *text, int64_t extent, const char *device,
+                      uint32_t expected, int64_t moved) {
+    KfProblem problem = vector(KF_F32, extent);
+    KfProgram *program;
+    uint32_t kernels;
+    int64_t bytes;
+    problem.device = device;
+    require(session, kf_program_open(session, text, SIZE_MAX, &problem, &program));
+    require(session, kf_program_cut(program, &kernels, &bytes));
+    assert_int_equal(kernels, expected);
+    assert_int_equal(bytes, moved);
+    kf_program_close(program);
+}
+
+static void a_cut_needs_no_device(void **state) {
+    (void)state;
+    KfSession *session = open_session();
+    check_cut(session, "relu(x + 1)", 64, "cpu", 1, 512);
+    check_cut(session, "relu(x + 1)", 64, "cuda:7", 1, 512);
+    check_cut(session, "y = x / sum(x); z = y / sum(y / 2); return z", 64, "cpu", 1, 512);
+    check_cut(session, "relu(x + 1)", 0, "cpu", 0, 0);
+    KfProblem problem = vector(KF_F32, 8);
+    problem.device = "tpu";
+    KfProgram *program;
+    uint32_t kernels;
+    int64_t bytes;
+    require(session, kf_program_open(session, "x + 1", SIZE_MAX, &problem, &program));
+    assert_int_equal(kf_program_cut(program, &kernels, &bytes), KF_ENVIRONMENT);
+    assert_int_equal(kernels, 0);
+    kf_program_close(program);
+    kf_session_close(session);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pointers_are_aligned_to_one_element),
@@ -527,6 +561,7 @@ int main(void) {
         cmocka_unit_test(wrong_pointers_are_refused),
         cmocka_unit_test(words_of_shapes_and_types),
         cmocka_unit_test(answers_in_text),
+        cmocka_unit_test(a_cut_needs_no_device),
     };
     return cmocka_run_group_tests(tests, make_cache, remove_cache);
 }
