@@ -2,7 +2,7 @@
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
-.PHONY: all demo check check-all install clean deps
+.PHONY: all demo check check-all install clean deps test-deps
 
 all: deps
 	cmake --preset release
@@ -11,13 +11,13 @@ all: deps
 demo: all
 	build/release/kfuse 'relu(x+res)' --shape 4096x4096
 
-check: deps
+check: test-deps
 	cmake --preset ci
 	cmake --build build/release -j $(JOBS)
 	ctest --test-dir build/release --output-on-failure -j $(JOBS)
 
 # Sanitizers, slow tests and the layout of the text too.
-check-all: deps
+check-all: test-deps
 	cmake --preset asan
 	cmake --build build/asan -j $(JOBS)
 	ctest --test-dir build/asan --output-on-failure -j $(JOBS)
@@ -37,3 +37,6 @@ clean:
 
 deps:
 	@scripts/install-deps.sh
+
+test-deps:
+	@scripts/install-deps.sh tests

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Makes sure that everything a build needs is here. Looks first, and touches nothing when all is there, so that
-# it works without a network; else installs the Debian or Ubuntu packages where that asks no password.
+# it works without a network; else installs the Debian or Ubuntu packages where that asks no password. `tests`: what
+# some tests take, too, which are skipped without it.
 set -u
 missing=
 
@@ -27,6 +28,12 @@ if command -v cc >/dev/null 2>&1; then
     header cmocka.h libcmocka-dev
 else
     missing="$missing uthash-dev libxxhash-dev libsqlite3-dev libprotobuf-c-dev libcmocka-dev"
+fi
+if [ "${1-}" = tests ]; then
+    program valgrind valgrind
+    program parallel parallel
+    program python3 python3
+    python3 -c 'import numpy' >/dev/null 2>&1 || missing="$missing python3-numpy"
 fi
 [ -n "$missing" ] || exit 0
 missing=$(echo "$missing" | tr -s ' ' '\n' | sort -u | xargs)
