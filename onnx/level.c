@@ -11,9 +11,10 @@ enum { LOOSEST = 0, EQUAL = 3, ORDER = 4, UNARY = 7, POWER = 8, ATOM = 9 };
 static const struct {
     const char *sign;
     int level;
-} operators[] = {{"?", 0},  {":", 0}, {"||", 1}, {"&&", 2}, {"==", EQUAL}, {"!=", EQUAL},
-                 {"<", ORDER},  {"<=", ORDER}, {">", ORDER},  {">=", ORDER}, {"+", 5},  {"-", 5},
-                 {"*", 6},  {"/", 6},  {"//", 6}, {"%", 6},  {"@", 6},  {"**", POWER}};
+} operators[] = {{"?", 0},      {":", 0},     {"||", 1},     {"&&", 2},    {"==", EQUAL},
+                 {"!=", EQUAL}, {"<", ORDER}, {"<=", ORDER}, {">", ORDER}, {">=", ORDER},
+                 {"+", 5},      {"-", 5},     {"*", 6},      {"/", 6},     {"//", 6},
+                 {"%", 6},      {"@", 6},     {"**", POWER}};
 
 /* Of the operator that these characters are; ATOM where they are none. */
 static int level_of(const char *from, size_t length) {
