@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define DOMAIN "ai.kfuse"
@@ -54,6 +55,7 @@ KfStatus onnx_rewritable(const OnnxGraph *graph, const OnnxOptions *options) {
     bool elsewhere = false;
     if (graph->model->proto->ir_version < 3)
         return refuse(options, KF_INPUT, "before IR version 3 a model has ONNX's operators alone");
+    if (!folder_of(options->rewritten, to)) mkdir(options->folder, 0777); /* it may go there */
     if (!folder_of(options->rewritten, to) || access(to, W_OK) != 0) {
         fprintf(stderr, "kfuse: cannot write '%s': %s\n", options->rewritten, strerror(errno));
         return KF_ENVIRONMENT;
