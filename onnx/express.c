@@ -9,6 +9,7 @@
 #include "compiler/base/text.h"
 #include "onnx/axes.h"
 #include "onnx/constant.h"
+#include "onnx/level.h"
 #include "onnx/names.h"
 
 enum { INLINE_MOST = 72 /* a longer expression gets a name, to be read */ };
@@ -251,35 +252,12 @@ static const char *number_text(Writer *w, const OnnxNode *node, const OnnxPiece 
     return text;
 }
 
-/* Whether a text stays one operand wherever it is put: a name, a number, a call. */
-static bool is_atom(const char *text) {
-    int open = 0;
-    char *end;
-    strtod(text, &end);
-    if (!*end) return true;
-    for (const char *at = text; *at; at++) {
-        bool word = (*at >= '0' && *at <= '9') || (*at >= 'a' && *at <= 'z') ||
-                    (*at >= 'A' && *at <= 'Z') || *at == '_' || *at == '.';
-        if (*at == '(') open++;
-        if (*at == ')' && --open == 0 && at[1]) return false;
-        if (!word && open == 0 && *at != ')') return false;
-    }
-    return true;
-}
-
-/* Inside the parentheses of a call, or alone, a text needs none of its own. */
-static bool stands_alone(const char *before, const char *from, const char *behind) {
-    bool opens = before == from || before[-1] == '(' ||
-                 (before - from >= 2 && before[-1] == ' ' && before[-2] == ',');
-    return opens && (*behind == '\0' || *behind == ')' || *behind == ',' || *behind == '{');
-}
-
 static void write_operand(Writer *w, Text *out, const OnnxNode *node, const OnnxPiece *piece,
-                          uint32_t k, bool alone) {
+                          uint32_t k, int needed) {
     double number;
     const char *text = is_number(w, node, k, &number) ? number_text(w, node, piece, k, number)
                                                       : read_value(w, node, piece, k)->text;
-    text_printf(out, alone || is_atom(text) ? "%s" : "(%s)", text);
+    text_printf(out, onnx_level(text) >= needed ? "%s" : "(%s)", text);
 }
 
 static const char *expression(Writer *w, const OnnxNode *node, const OnnxPiece *piece) {
@@ -293,7 +271,7 @@ static const char *expression(Writer *w, const OnnxNode *node, const OnnxPiece *
             at += 6;
         } else if (*at == '$') {
             uint32_t k = dollar(&at);
-            write_operand(w, &out, node, piece, k, stands_alone(from, text, at));
+            write_operand(w, &out, node, piece, k, onnx_level_needed(text, from, at));
         } else {
             text_add_bytes(&out, at++, 1);
         }

@@ -11,9 +11,9 @@ lists() {
 lists transformer --dim batch=2
 expect_out 'operator set 17, 34 nodes: 15 in 4 regions, 19 left'
 expect_out 'r1   3 nodes: Mul Add Softmax'
-expect_out 'weights = softmax((scores * 0.35355338) + mask)'
+expect_out 'weights = softmax(scores * 0.35355338 + mask)'
 expect_out 'norm1 = layernorm(x + (o_MatMul + b_o), g1, c1, eps=1e-05)'
-expect_out 't1 = up_MatMul + b_up; gelu_Mul_1 = (t1 * (erf(t1 / 1.4142135) + 1)) * 0.5'
+expect_out 't1 = up_MatMul + b_up; gelu_Mul_1 = t1 * (erf(t1 / 1.4142135) + 1) * 0.5'
 expect_out 'the same kernel as r2'
 expect_out 'moves  16.1 KiB in 1 kernel, node by node 48.1 KiB in 3: predicted 2.98x by bytes, 2 launches fewer'
 expect_out '8 MatMul                 a product: --products takes it'
@@ -27,7 +27,7 @@ lists mobilenet
 expect_out 'reads  expand_conv f32[2x24x14x14], expand_mean f32[24]'
 expect_out 'pooled = mean(b); return b, pooled'
 lists half
-expect_out 'h = (x * w) + 0.25; y = f32(softmax(h)) - z; return h, y'
+expect_out 'h = x * w + 0.25; y = f32(softmax(h)) - z; return h, y'
 lists old
 expect_out 'min(max(x, (-1)), 1)'
 lists shapes --dim n=3
@@ -46,7 +46,7 @@ if [ "$device" = cpu ]; then
     lists products --products
     expect_out '7 in 3 regions, 0 left'
     expect_out 'b = relu((x @ w.T) * 0.5 + c * 2)'
-    expect_out 'z = sigmoid((t @ w3) + t)'
+    expect_out 'z = sigmoid(t @ w3 + t)'
 fi
 
 # What is wrong is one line, and nothing on stdout.
@@ -114,6 +114,9 @@ run "$KFUSE" onnx new.onnx
 expect_status 0
 expect_out '2 ai.kfuse::r2'
 expect_out '0 in 0 regions'
+run "$KFUSE" onnx new.onnx --products --rewrite again.onnx -o again --device cpu
+expect_status 1
+expect_err 'it has operators of ai.kfuse already'
 run "$KFUSE" onnx new.onnx -o none
 expect_status 3
 expect_err 'no region, nothing to write'

@@ -131,7 +131,7 @@ def operators():
                  ("Dropout", "@", {}), ("Mul", "@ two", {})])
     chain("w2", [("GreaterOrEqual", "x low", {}), ("Where", "@ two high", {}), ("Add", "@ z", {})])
     chain("w3", [("IsNaN", "x", {}), ("IsInf", "z", {}), ("Or", "w3.0 w3.1", {}), ("Xor", "@ flag", {}),
-                 ("And", "@ flag", {})], BOOL)
+                 ("Xor", "@ w3.0", {}), ("And", "@ flag", {})], BOOL)
     chain("w4", [("Greater", "x z", {}), ("LessOrEqual", "x row", {}), ("Equal", "w4.0 w4.1", {})], BOOL)
     chain("i1", [("Add", "i i3", {}), ("Mul", "@ j", {}), ("Div", "@ i3", {}), ("Mod", "@ i3", {}), ("Abs", "@", {})],
           I64)
