@@ -97,7 +97,7 @@ static bool same_cut(const Chain *a, const Chain *b) {
         if (x->inputs.count != y->inputs.count || x->outputs.count != y->outputs.count ||
             !same_refs(x->inputs.data, y->inputs.data, x->inputs.count) ||
             !same_refs(x->outputs.data, y->outputs.data, x->outputs.count) ||
-            !same_program(x->ir, y->ir))
+            x->ir->nodes.count != y->ir->nodes.count || !same_program(x->ir, y->ir))
             return false;
     }
     return true;
@@ -223,7 +223,7 @@ static void print_shapes(Text *out, const Ir *ir) {
 }
 
 static const char *command(Arena *arena, const KfProgram *program, const Export *e,
-                           const int *archs, const char *point) {
+                           const int *archs, const char *point, bool tuned) {
     const LowerOptions *lower = &program->lower;
     Text text = {0};
     if (program->template)
@@ -242,6 +242,7 @@ static const char *command(Arena *arena, const KfProgram *program, const Export 
     for (const int *a = archs; *a; a++)
         text_printf(&text, "%ssm_%d", a == archs ? " --arch " : ",", *a);
     if (point) text_printf(&text, " --point '%s'", point);
+    if (!point && !tuned) text_add(&text, " --no-tune");
     text_printf(&text, " --name %s%s -o DIR", e->name, e->header ? " --format header" : "");
     const char *copy = arena_copy(arena, text_string(&text), text.length);
     text_free(&text);
@@ -340,8 +341,7 @@ static KfStatus fill(KfProgram *program, const KfKernel *kernel, const KfEmitOpt
     if (status == KF_OK && *archs) status = compile_cuda(program, arena, archs, e);
     if (status != KF_OK) return status;
     e->expression = program->expression;
-    e->command =
-        command(arena, program, e, archs, e->variants.count == 1 && o->point ? o->point : NULL);
+    e->command = command(arena, program, e, archs, o->point, kernel != NULL);
     e->numerics = numerics(arena, program, e->language);
     return choose_cases(program, arena, e);
 }

@@ -127,6 +127,13 @@ static bool same_point(const Space *space, const Point *a, const Point *b) {
     return memcmp(a->value, b->value, space->knob_count * sizeof *a->value) == 0;
 }
 
+/* C's are of 64 bits, as those of hand-written kernels are; but not those of what is generated behind a product. */
+static bool has_wide_indices(const Points *p, const Kernel *kernel) {
+    if (strcmp(p->e->language, "c") == 0) return true;
+    return kernel->splice ? splice_has_index64(kernel->splice)
+                          : !kernel->plan || kernel->plan->index64;
+}
+
 /* A hand-written kernel is a file for each point: its own helpers have one name in all of them. */
 static uint32_t kernel_number(Points *p, uint32_t step, const Choice *choice) {
     const TuneKernel *k = &p->partition->parts[step]->problem.kernels[choice->kernel];
@@ -139,7 +146,7 @@ static uint32_t kernel_number(Points *p, uint32_t step, const Choice *choice) {
             return i;
     }
     ExportKernel added = {.kernel = &k->kernel, .step = step, .bound = k->bounds[0]};
-    added.wide = !k->kernel.plan || k->kernel.plan->index64;
+    added.wide = has_wide_indices(p, &k->kernel);
     array_push(p->arena, &p->e->kernels, added);
     return p->e->kernels.count - 1;
 }

@@ -97,6 +97,7 @@ typedef struct IrParam {
     double value;
     double usual; /* what the program's text says; 1 where that is a matter of shapes */
     bool whole;   /* its default is a whole number: it may meet integers */
+    bool counts;  /* elements of an array: nobody gives it, and it is another at another shape */
 } IrParam;
 
 typedef struct Ir {

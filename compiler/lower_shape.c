@@ -95,8 +95,10 @@ static Value add_count(Ir *ir, const char *name, int64_t count, Span span) {
     while (node.index < ir->params.count && strcmp(ir->params.data[node.index].name, name) != 0)
         node.index++;
     if (node.index == ir->params.count)
-        array_push(ir->arena, &ir->params,
-                   (IrParam){.name = name, .value = (double)count, .usual = 1, .whole = true});
+        array_push(
+            ir->arena, &ir->params,
+            (IrParam){
+                .name = name, .value = (double)count, .usual = 1, .whole = true, .counts = true});
     return ir_value(ir, node);
 }
 

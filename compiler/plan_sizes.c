@@ -19,6 +19,11 @@ static int64_t byte_reach(const Plan *plan, const Access *access) {
     return (up > down ? up : down) * dtype_info(access->dtype)->bytes;
 }
 
+int64_t plan_index32_elements(DType type) {
+    int64_t count = INDEX32_BYTES / dtype_info(type)->bytes + 1;
+    return count < INDEX32_COUNT ? count : INDEX32_COUNT;
+}
+
 bool plan_needs_index64(const Plan *plan) {
     if (plan->count > INDEX32_COUNT) return true;
     for (uint32_t i = 0; i < planning_count(plan); i++)

@@ -21,6 +21,10 @@ struct Splice {
     const Plan *epilogue;
 };
 
+bool splice_has_index64(const Splice *splice) {
+    return splice->epilogue->index64;
+}
+
 const Template *splice_template(const Splice *splice) {
     return splice->special;
 }

@@ -37,6 +37,8 @@ const Splice *splice_find(Arena *arena, const Template *template, const Registry
                           const Ir *ir);
 /* The kernel. */
 const Template *splice_template(const Splice *splice);
+/* Whether what is done behind the product has indices of 64 bits. */
+bool splice_has_index64(const Splice *splice);
 /* The kernel's names at another shape of the same program; NULL if the shape does not fit. Sizes are
  * what the template calls them, and bytes_x the size of an element of x. */
 const Bound *splice_bound(Arena *arena, const Splice *splice, const Ir *ir);

@@ -88,6 +88,8 @@ bool export_write(const ExportFiles *files, const char *folder, Why *why);
 /* Their parts. */
 void export_header(Text *out, const Export *export_);
 void export_launcher(Text *out, const Export *export_);
+/* `static bool is_reached(const int64_t *d)`: whether the kernels' indices reach all elements. */
+void export_reach(Text *out, const Export *export_);
 void export_variants(Text *out, const Export *export_);
 bool export_selftest(Text *out, const Export *export_, Why *why);
 void export_manifest(Text *out, const Export *export_, const ExportFiles *files);

@@ -211,20 +211,12 @@ static const char c_types[] =
     "typedef struct Call {\n    const int64_t *axes;\n    int64_t cpus;\n"
     "    void *buffers[BUFFERS]; /* inputs, outputs, temporaries */\n} Call;\n";
 
-static bool any_narrow(const Export *e) {
-    for (uint32_t k = 0; k < e->kernels.count; k++)
-        if (!e->kernels.data[k].wide) return true;
-    return false;
-}
-
 static void print_types(Text *out, const Export *e) {
     text_printf(out, "enum { AXES = %u, FILES = %u, BUFFERS = %u, TEMPORARIES = %u };\n",
                 e->axes.count ? e->axes.count : 1, e->kernels.count,
                 array_count(e) + export_temporaries(e),
                 export_temporaries(e) ? export_temporaries(e) : 1);
-    text_printf(
-        out, "static const uintptr_t LARGEST = %s; /* bytes of an array that indices reach */\n\n",
-        any_narrow(e) ? "INT32_MAX" : "INT64_MAX");
+    text_add(out, "\n");
     text_add(out,
              "/* axis: of the extents that are free, or -1: it is `dim`. strides NULL: row-major. "
              "updates: the input that\n"
@@ -257,6 +249,7 @@ void export_launcher(Text *out, const Export *e) {
     } else {
         print_functions(out, e);
     }
+    export_reach(out, e);
     text_add(out, "\n");
     export_piece(out, e, "common.c");
     text_add(out, "\n");

@@ -56,11 +56,18 @@ static bool is_said(const Axes *axes, uint32_t axis) {
     return false;
 }
 
+/* A kernel takes such a number as it is at the program's own shape. */
+static bool counts_elements(const Ir *ir) {
+    for (uint32_t i = 0; i < ir->params.count; i++)
+        if (ir->params.data[i].counts) return true;
+    return false;
+}
+
 Axes size_axes(Arena *arena, const Ir *ir) {
     Axes axes = {0};
     Extents found = {0};
     gate_reshape(arena, ir, extent, &found);
-    if (found.count > EXPORT_AXES || !all_packed(ir)) return (Axes){0};
+    if (found.count > EXPORT_AXES || !all_packed(ir) || counts_elements(ir)) return (Axes){0};
     axes.count = found.count;
     memcpy(axes.extent, found.old, sizeof axes.extent);
     for (int i = 0; i < 2; i++) axes.probe[i] = size_reshape(arena, ir, primes[i]);

@@ -25,8 +25,8 @@ typedef struct ExportSize {
     const char *inverse;
 } ExportSize;
 
-/* The axes of a program, whose chains are not known yet; none where it has too many, or an array that is not packed in row-major
- * order. */
+/* The axes of a program, whose chains are not known yet; none where it has too many, an array that is
+ * not packed in row-major order, or a number that counts elements. */
 Axes size_axes(Arena *arena, const Ir *ir);
 /* The sizes of a kernel of step `step`, in the order of its bound's; NULL where it must have a fixed
  * shape. */

@@ -1,6 +1,8 @@
 /* In: an Export's variants. Out: their part of NAME.c: for each a function that computes sizes and launches,
  * and one that lays out its workspace; which of them a call takes. */
+#include <ctype.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "export/formula.h"
@@ -66,15 +68,34 @@ static void print_argument(Writer *w, const char *name) {
     if (!formula_size(w->out, &w->formula, name)) text_add(w->out, name);
 }
 
-static void print_scalar(Text *out, const BoundScalar *scalar) {
-    if (scalar->dtype == DT_I64)
+/* C has no literal of the least whole number, of infinity and of NaN. */
+static void print_whole(Text *out, const BoundScalar *scalar) {
+    if (scalar->value.whole == INT64_MIN)
+        text_printf(out, "    const int64_t %s = INT64_MIN;\n", scalar->name);
+    else
         text_printf(out, "    const int64_t %s = %" PRId64 ";\n", scalar->name,
                     scalar->value.whole);
-    else if (scalar->dtype == DT_F64)
-        text_printf(out, "    const double %s = %a;\n", scalar->name, scalar->value.real);
+}
+
+static void print_real(Text *out, const BoundScalar *scalar) {
+    bool f64 = scalar->dtype == DT_F64;
+    double given = scalar->value.real, value = f64 ? given : (double)(float)given;
+    text_printf(out, "    const %s %s = ", f64 ? "double" : "float", scalar->name);
+    if (isnan(value))
+        text_add(out, "NAN;\n");
+    else if (isinf(value))
+        text_add(out, value < 0 ? "-INFINITY;\n" : "INFINITY;\n");
+    else if (f64)
+        text_printf(out, "%a;\n", value);
     else
-        text_printf(out, "    const float %s = %af; /* %.9g */\n", scalar->name,
-                    (double)(float)scalar->value.real, scalar->value.real);
+        text_printf(out, "%af; /* %.9g */\n", value, given);
+}
+
+static void print_scalar(Text *out, const BoundScalar *scalar) {
+    if (scalar->dtype == DT_I64)
+        print_whole(out, scalar);
+    else
+        print_real(out, scalar);
 }
 
 static void print_extents(Writer *w, const char *field, const Ast *ast, const Node *nodes) {
@@ -157,12 +178,24 @@ static int64_t knob(const ExportInstance *instance, const Space *space, const ch
     return 0;
 }
 
+static bool in_name(char c) {
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Whether `name` is one of the text's names, and not only a piece of one. */
+static bool has_name(const char *text, const char *name) {
+    size_t length = strlen(name);
+    for (const char *at = text; (at = strstr(at, name)); at += length)
+        if ((at == text || !in_name(at[-1])) && !in_name(at[length])) return true;
+    return false;
+}
+
 /* What expressions read of the machine. On a CPU a point that asks for so many parts gets them, however
  * many threads do them. */
 static void print_machine(Text *out, const Writer *w, const char *body) {
     int64_t threads = knob(w->instance, &w->kernel->kernel->template->space, "THREADS");
-    if (strstr(body, "sms")) text_add(out, "    const int64_t sms = call->sms;\n");
-    if (strstr(body, "cpus"))
+    if (has_name(body, "sms")) text_add(out, "    const int64_t sms = call->sms;\n");
+    if (has_name(body, "cpus"))
         text_printf(out, "    const int64_t cpus = most(call->cpus, %" PRId64 ");\n", threads);
 }
 

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define DOMAIN "ai.kfuse"
@@ -57,8 +58,11 @@ KfStatus onnx_rewritable(const OnnxGraph *graph, const OnnxOptions *options) {
     for (size_t i = 0; i < graph->model->proto->n_opset_import; i++)
         if (strcmp(onnx_text(graph->model->proto->opset_import[i]->domain), DOMAIN) == 0)
             return refuse(options, KF_INPUT, "it has operators of " DOMAIN " already");
+    bool made = !folder_of(options->rewritten, to) &&
+                mkdir(options->folder, 0777) == 0; /* it may go there */
     if (!folder_of(options->rewritten, to) || access(to, W_OK) != 0) {
         fprintf(stderr, "kfuse: cannot write '%s': %s\n", options->rewritten, strerror(errno));
+        if (made) rmdir(options->folder);
         return KF_ENVIRONMENT;
     }
     /* Data in other files are found by their path from the model. */

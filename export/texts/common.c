@@ -60,6 +60,7 @@ static void range(const Tensor *tensor, const KfView *view, uintptr_t *begin, ui
 static int check_overlap(const KfView *in, const KfView *out, int output) {
     uintptr_t begin, end, low, high;
     range(tensor_at(output), view_at(in, out, output), &begin, &end);
+    if (begin == end) return KF_CALL_OK;
     for (int i = 0; i < ARRAYS; i++) {
         bool in_place = i == tensor_at(output)->updates;
         if (i == output) continue;
@@ -70,17 +71,18 @@ static int check_overlap(const KfView *in, const KfView *out, int output) {
     return KF_CALL_OK;
 }
 
+/* The axes' extents, all of which the inputs say. */
 static int read_shapes(const KfView *in, const KfView *out, int64_t *d) {
     int code = KF_CALL_OK;
     for (int i = 0; i < AXES; i++) d[i] = -1;
     for (int i = 0; i < (out ? ARRAYS : INPUTS) && code == KF_CALL_OK; i++)
         code = read_shape(tensor_at(i), view_at(in, out, i), d);
-    return code;
+    return code == KF_CALL_OK && !is_reached(d) ? KF_CALL_SIZE : code;
 }
 
-/* The axes' extents, and whether every array is what the kernels were made for. */
-static int check_arrays(const KfView *in, const KfView *out, int64_t *d) {
-    int code = read_shapes(in, out, d);
+/* Whether every array of these shapes is what the kernels were made for. */
+static int check_arrays(const KfView *in, const KfView *out) {
+    int code = KF_CALL_OK;
     for (int i = 0; i < ARRAYS && code == KF_CALL_OK; i++) {
         const KfView *view = view_at(in, out, i);
         uintptr_t begin, end;
@@ -89,7 +91,6 @@ static int check_arrays(const KfView *in, const KfView *out, int64_t *d) {
         if (code == KF_CALL_OK && begin != end && !view->data) code = KF_CALL_NULL;
         if (code == KF_CALL_OK && (uintptr_t)view->data % (uintptr_t)element_size(view->type))
             code = KF_CALL_ALIGNMENT;
-        if (code == KF_CALL_OK && end - begin > LARGEST) code = KF_CALL_SIZE;
     }
     for (int i = INPUTS; i < ARRAYS && code == KF_CALL_OK; i++) code = check_overlap(in, out, i);
     return code;

@@ -6,7 +6,8 @@ int64_t @NAME@_workspace(const KfView *in, int threads) {
 
 int @NAME@_launch(const KfView *in, const KfView *out, void *workspace, size_t workspace_bytes, int threads) {
     int64_t d[AXES], offset[TEMPORARIES];
-    int code = check_arrays(in, out, d);
+    int code = read_shapes(in, out, d);
+    if (code == KF_CALL_OK) code = check_arrays(in, out);
     if (code != KF_CALL_OK || is_empty(out)) return code;
     int variant = choose_variant(d, 0);
     int64_t bytes = layouts[variant](d, 1, most(threads, 1), offset);

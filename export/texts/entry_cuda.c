@@ -7,7 +7,8 @@ int64_t @NAME@_workspace(const @NAME@_Kernel *kernel, const KfView *in) {
 int @NAME@_launch(const @NAME@_Kernel *kernel, const KfView *in, const KfView *out, void *workspace,
                   size_t workspace_bytes, void *stream) {
     int64_t d[AXES], offset[TEMPORARIES];
-    int code = check_arrays(in, out, d);
+    int code = read_shapes(in, out, d);
+    if (code == KF_CALL_OK) code = check_arrays(in, out);
     if (code != KF_CALL_OK || is_empty(out)) return code;
     int variant = choose_variant(d, kernel->loaded);
     int64_t bytes = layouts[variant](d, kernel->sms, kernel->sms, offset);

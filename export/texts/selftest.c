@@ -116,7 +116,7 @@ static int run_case(const Case *test) {
 
 /* 0: all right; 1: wrong; 77: no device to run on. */
 int main(void) {
-    int failed = 0, values = 0, code = device_open(), cases_count = sizeof cases / sizeof *cases;
+    int failed = 0, values = 0, code = device_begin(), cases_count = sizeof cases / sizeof *cases;
     if (code != KF_CALL_OK) {
         printf("@NAME@: not run: %s\n", @NAME@_error(code));
         return 77;
@@ -125,7 +125,7 @@ int main(void) {
         failed += run_case(&cases[i]);
         values += cases[i].right_count;
     }
-    device_close();
+    device_end();
     if (!failed) printf("@NAME@: %d values of %d shapes are right\n", values, cases_count);
     return failed ? 1 : 0;
 }

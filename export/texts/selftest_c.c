@@ -5,10 +5,10 @@ typedef struct Array {
     int64_t before, bytes;
 } Array;
 
-static int device_open(void) {
+static int device_begin(void) {
     return KF_CALL_OK;
 }
-static void device_close(void) {
+static void device_end(void) {
 }
 #define device_make(array) ((array)->device = (array)->memory, true)
 #define device_write(array) true

@@ -18,7 +18,7 @@ static struct {
 } cuda;
 static @NAME@_Kernel *kernel;
 
-static int device_open(void) {
+static int device_begin(void) {
     void *library = dlopen("libcuda.so.1", RTLD_NOW), *context;
     int number;
     if (!library || !find(library, "cuInit", &cuda.init) ||
@@ -36,7 +36,7 @@ static int device_open(void) {
         return KF_CALL_DEVICE;
     return @NAME@_open(&kernel);
 }
-static void device_close(void) {
+static void device_end(void) {
     @NAME@_close(kernel);
 }
 #define device_make(array) (!cuda.allocate(&(array)->device, (size_t)(array)->bytes + 1))

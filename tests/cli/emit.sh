@@ -31,6 +31,11 @@ if [ "$(uname -m)" = x86_64 ]; then
     expect_out 'free: any extents'
     c_is_right strided 'x.T + y' --shape x=5x7 --shape y=7x5
     c_is_right number 'x / 3' --shape scalar --dtype f64
+    c_is_right counted 'x / count(x)' --shape 5x7
+    expect_out 'fixed: this one'
+    c_is_right infinite 'param cpus = 1; x * cpus' --shape 9 --param cpus=inf
+    c_is_right nan 'param sms = 1; x * sms' --shape 9 --dtype f64 --param sms=nan
+    c_is_right least 'param n = 1; x + n' --shape 9 --dtype i64 --param n=-9223372036854775808
     c_is_right broadcast 'x > 0 ? log(x) : m * sqrt(x)' --shape x=3x4x33 --shape m=4x1
 
     # The launcher refuses arrays that the kernel was not made for, with what is wrong.
@@ -84,6 +89,12 @@ int main(void) {
     expect(KF_CALL_OK, "no rows");
     in[0].dim[0] = in[2].dim[0] = to.dim[0] = (int64_t)1 << 40;
     expect(KF_CALL_SIZE, "too many rows");
+    in[0].dim[0] = in[2].dim[0] = to.dim[0] = (int64_t)1 << 31;
+    in[0].dim[1] = in[1].dim[0] = in[2].dim[1] = to.dim[1] = (int64_t)1 << 33;
+    expect(KF_CALL_SIZE, "2^64 elements");
+    in[0].dim[0] = in[2].dim[0] = 1, in[0].dim[1] = in[1].dim[0] = in[2].dim[1] = INT64_MAX;
+    if (chain_workspace(in, 1) >= 0) return puts("a workspace for 2^63 elements"), 1;
+    reset();
     puts("all refused");
     return 0;
 }
@@ -136,6 +147,14 @@ if [ "$device" = cpu ] && [ ! -e /dev/nvidiactl ]; then
     expect_err 'emitting without a device'
     expect_out 'kernel.cu'
 fi
+# Extents that 32-bit indices do not reach, of arrays or of what is computed in between; a name that a test has, too.
+cuda 'sum(x * y, axis=all)' --shape x=8x1 --shape y=1x9 --arch sm_90 --name device -o device
+expect_status 0
+grep -q 'if (span(d\[0\]) \* span(d\[1\]) > 1073741824) return false;' device/device.c || fail "indices of 32 bits"
+cc $warnings -DKF_SELFTEST device/device.c -lm -o selftest || fail "device.c"
+command=$(sed -n 's/^  "command": "kfuse \(.*\) -o DIR",$/\1/p' device/device.json)
+eval "run \"\$KFUSE\" $command -o again"
+diff -r device again || fail "made again by: $command"
 printf '#include "soft/soft.h"\nint main() { return soft_error(0) == nullptr; }\n' >soft.cpp
 command -v c++ >/dev/null && { c++ -Wall -Werror -I. -c soft.cpp -o soft.o || fail "soft.h in C++"; }
 if command -v nvcc >/dev/null; then

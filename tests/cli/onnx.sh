@@ -120,9 +120,9 @@ expect_err 'it has operators of ai.kfuse already'
 run "$KFUSE" onnx new.onnx -o none
 expect_status 3
 expect_err 'no region, nothing to write'
-run "$KFUSE" onnx "$models/half.onnx" --rewrite none/new.onnx -o none --quiet
+run "$KFUSE" onnx "$models/half.onnx" --rewrite missing/new.onnx -o none --quiet
 expect_status 4
-expect_err "cannot write 'none/new.onnx'"
+expect_err "cannot write 'missing/new.onnx'"
 [ ! -e none ] || fail 'tuned for nothing'
 # A region whose kernels are all wrong stays as it is.
 run env KFUSE_FAULT='wrong@*' "$KFUSE" onnx "$models/old.onnx" --rewrite wrong.onnx -o wrong --effort quick --trials 2 --quiet
