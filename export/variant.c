@@ -270,7 +270,9 @@ static void print_variant(Text *out, const Export *e, uint32_t index) {
     for (uint32_t s = 0; s < e->chain->steps.count; s++)
         print_step(out, e, variant, index, s, used);
     print_layout(out, e, variant, index, used);
-    text_printf(out, "\n/* %s */\nstatic int variant_%u(Call *call) {\n", variant->origin, index);
+    text_add(out, "\n/* ");
+    export_comment(out, variant->origin);
+    text_printf(out, " */\nstatic int variant_%u(Call *call) {\n", index);
     for (uint32_t s = 0; s < e->chain->steps.count; s++)
         text_printf(
             out,
