@@ -10,9 +10,12 @@ typedef struct Formula {
     const Point *point;
     const ExportSize *sizes;
     uint32_t size_count;
-    bool *used; /* per size: set where a text names it */
+    bool *used;         /* per size: set where a text names it */
+    Bindings constants; /* sizes that are numbers whatever the shape: bytes_x, and all of a fixed shape */
 } Formula;
 
+Formula formula_open(Arena *arena, const Space *space, const Point *point, const ExportSize *sizes,
+                     uint32_t size_count);
 /* The value where it depends on no size; false otherwise. */
 bool formula_constant(const Formula *formula, const Ast *ast, Node node, int64_t *value);
 /* `fallback` where `node` is none. */

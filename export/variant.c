@@ -32,21 +32,20 @@ static bool has_workspace(const ExportKernel *kernel) {
     return kernel->kernel->template->workspace_ast != NULL;
 }
 
-static Writer writer_at(Text *out, const Export *e, const ExportVariant *variant, uint32_t step,
-                        bool *used) {
+static Writer writer_at(Arena *arena, Text *out, const Export *e, const ExportVariant *variant,
+                        uint32_t step) {
     const ExportKernel *kernel = &e->kernels.data[variant->kernel[step]];
     const ExportInstance *instance = &kernel->instances.data[variant->instance[step]];
     Writer w = {out,
                 e,
-                {&kernel->kernel->template->space, &instance->point, kernel->sizes,
-                 kernel->bound->sizes.count, used},
+                formula_open(arena, &kernel->kernel->template->space, &instance->point,
+                             kernel->sizes, kernel->bound->sizes.count),
                 kernel,
                 instance,
                 &e->chain->steps.data[step],
                 e->chain->temporaries.count};
     for (uint32_t s = 0; s < step; s++)
         w.before += has_workspace(&e->kernels.data[variant->kernel[s]]);
-    memset(used, 0, kernel->bound->sizes.count * sizeof *used);
     return w;
 }
 
@@ -199,10 +198,9 @@ static void print_machine(Text *out, const Writer *w, const char *body) {
         text_printf(out, "    const int64_t cpus = most(call->cpus, %" PRId64 ");\n", threads);
 }
 
-static void print_step(Text *out, const Export *e, const ExportVariant *variant, uint32_t index,
-                       uint32_t step, bool *used) {
+static void print_step(Arena *arena, Text *out, const Export *e, uint32_t index, uint32_t step) {
     Text body = {0}, sizes = {0};
-    Writer w = writer_at(&body, e, variant, step, used);
+    Writer w = writer_at(arena, &body, e, &e->variants.data[index], step);
     print_args(&w);
     print_launches(&w);
     formula_declare(&sizes, &w.formula);
@@ -220,8 +218,7 @@ static void print_step(Text *out, const Export *e, const ExportVariant *variant,
 }
 
 /* Offsets of temporaries and workspaces; the sum of their sizes. */
-static void print_layout(Text *out, const Export *e, const ExportVariant *variant, uint32_t index,
-                         bool *used) {
+static void print_layout(Arena *arena, Text *out, const Export *e, uint32_t index) {
     uint32_t count = 0;
     text_printf(out,
                 "\nstatic int64_t layout_%u(const int64_t *d, int64_t sms, int64_t cpus, int64_t "
@@ -235,7 +232,7 @@ static void print_layout(Text *out, const Export *e, const ExportVariant *varian
     }
     for (uint32_t s = 0; s < e->chain->steps.count; s++) {
         Text body = {0};
-        Writer w = writer_at(&body, e, variant, s, used);
+        Writer w = writer_at(arena, &body, e, &e->variants.data[index], s);
         const Template *template = w.kernel->kernel->template;
         if (!has_workspace(w.kernel)) continue;
         formula_print(&body, &w.formula, template->workspace_ast, template->workspace, 0);
@@ -265,11 +262,10 @@ uint32_t export_temporaries(const Export *e) {
 
 static void print_variant(Text *out, const Export *e, uint32_t index) {
     const ExportVariant *variant = &e->variants.data[index];
-    enum { MOST = 512 };
-    bool used[MOST];
-    for (uint32_t s = 0; s < e->chain->steps.count; s++)
-        print_step(out, e, variant, index, s, used);
-    print_layout(out, e, variant, index, used);
+    Arena *arena = arena_open();
+    for (uint32_t s = 0; s < e->chain->steps.count; s++) print_step(arena, out, e, index, s);
+    print_layout(arena, out, e, index);
+    arena_close(arena);
     text_add(out, "\n/* ");
     export_comment(out, variant->origin);
     text_printf(out, " */\nstatic int variant_%u(Call *call) {\n", index);
