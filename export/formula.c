@@ -19,11 +19,16 @@ bool formula_constant(const Formula *f, const Ast *ast, Node node, int64_t *valu
     return space_eval(f->space, f->point, f->constants, ast, node, value, &why);
 }
 
+void formula_name(Text *out, const char *name) {
+    bool generated = strncmp(name, "kf_", 3) == 0 || strncmp(name, "s_", 2) == 0;
+    text_printf(out, "%s%s", generated ? "" : "u_", name);
+}
+
 bool formula_size(Text *out, const Formula *f, const char *name) {
     for (uint32_t i = 0; i < f->size_count; i++)
         if (strcmp(f->sizes[i].name, name) == 0) {
             f->used[i] = true;
-            text_add(out, name);
+            formula_name(out, name);
             return true;
         }
     return false;
@@ -162,7 +167,9 @@ void formula_declare(Text *out, const Formula *f) {
         if (f->used[i]) mark(f, i);
     for (uint32_t i = 0; i < f->size_count; i++) {
         if (!f->used[i]) continue;
-        text_printf(out, "    const int64_t %s = ", f->sizes[i].name);
+        text_add(out, "    const int64_t ");
+        formula_name(out, f->sizes[i].name);
+        text_add(out, " = ");
         size_print(out, &f->sizes[i]);
         text_add(out, ";\n");
     }

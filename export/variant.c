@@ -64,22 +64,19 @@ static void print_argument(Writer *w, const char *name) {
         return;
     }
     text_add(w->out, "(void *)&");
-    if (!formula_size(w->out, &w->formula, name)) text_add(w->out, name);
+    if (!formula_size(w->out, &w->formula, name)) formula_name(w->out, name);
 }
 
 /* C has no literal of the least whole number, of infinity and of NaN. */
-static void print_whole(Text *out, const BoundScalar *scalar) {
-    if (scalar->value.whole == INT64_MIN)
-        text_printf(out, "    const int64_t %s = INT64_MIN;\n", scalar->name);
+static void print_whole(Text *out, int64_t value) {
+    if (value == INT64_MIN)
+        text_add(out, "INT64_MIN;\n");
     else
-        text_printf(out, "    const int64_t %s = %" PRId64 ";\n", scalar->name,
-                    scalar->value.whole);
+        text_printf(out, "%" PRId64 ";\n", value);
 }
 
-static void print_real(Text *out, const BoundScalar *scalar) {
-    bool f64 = scalar->dtype == DT_F64;
-    double given = scalar->value.real, value = f64 ? given : (double)(float)given;
-    text_printf(out, "    const %s %s = ", f64 ? "double" : "float", scalar->name);
+static void print_real(Text *out, double given, bool f64) {
+    double value = f64 ? given : (double)(float)given;
     if (isnan(value))
         text_add(out, "NAN;\n");
     else if (isinf(value))
@@ -91,10 +88,14 @@ static void print_real(Text *out, const BoundScalar *scalar) {
 }
 
 static void print_scalar(Text *out, const BoundScalar *scalar) {
-    if (scalar->dtype == DT_I64)
-        print_whole(out, scalar);
+    bool whole = scalar->dtype == DT_I64, f64 = scalar->dtype == DT_F64;
+    text_printf(out, "    const %s ", whole ? "int64_t" : f64 ? "double" : "float");
+    formula_name(out, scalar->name);
+    text_add(out, " = ");
+    if (whole)
+        print_whole(out, scalar->value.whole);
     else
-        print_real(out, scalar);
+        print_real(out, scalar->value.real, f64);
 }
 
 static void print_extents(Writer *w, const char *field, const Ast *ast, const Node *nodes) {
