@@ -25,8 +25,8 @@ static bool read_archs(const char *text, int archs[ARCHS_MOST + 1]) {
     int count = 0;
     for (const char *at = text; *at;) {
         int arch = 0, length = 0;
-        if (sscanf(at, "sm_%d%n", &arch, &length) != 1 || arch < 50 || arch > 999 ||
-            count == ARCHS_MOST)
+        if (sscanf(at, "sm_%d%n", &arch, &length) != 1 || at[3] < '1' || at[3] > '9' ||
+            arch > 999 || count == ARCHS_MOST)
             return false;
         at += length;
         if (*at && (*at != ',' || !*++at)) return false;

@@ -2,6 +2,7 @@
  * The first is for any sizes and architecture: the kernel that was tuned now, the point that was given,
  * a stored one, or the analytic default. More come from the store: the same program tuned for other
  * sizes, or on another architecture. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,10 +114,11 @@ static bool best_trial(Points *p, const TuneProblem *problem, const char *key, C
             continue;
         *choice = found;
         choice->time = result->time;
-        choice->spread = result->spread;
+        choice->spread = isfinite(result->spread) ? result->spread : 0;
         choice->origin = arena_printf(p->arena, "%s: tuned on %s at %s",
                                       trials[i].imported ? "imported, not judged here" : "stored",
-                                      one_line(p->arena, field(key, "device", 0)), trials[i].shape);
+                                      one_line(p->arena, field(key, "device", 0)),
+                                      one_line(p->arena, trials[i].shape));
     }
     return choice->time > 0;
 }

@@ -98,6 +98,8 @@ bool export_is_cuda(const Export *export_);
 uint32_t export_temporaries(const Export *export_);
 /* The name of kernel `index`'s file, without its ending: NAME, NAME_2; in C NAME_kernel, … */
 const char *export_stem(Arena *arena, const Export *export_, uint32_t index);
+/* `text` inside a comment, on one line: it may be a store's from elsewhere, and ends the comment nowhere. */
+void export_comment(Text *out, const char *text);
 /* A text of texts/ with @NAME@ as the export's name, @UPPER@ as that in capitals. */
 void export_piece(Text *out, const Export *export_, const char *file);
 

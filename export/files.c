@@ -13,6 +13,14 @@ const char *export_stem(Arena *arena, const Export *e, uint32_t index) {
     return index ? arena_printf(arena, "%s_%u", stem, index + 1) : stem;
 }
 
+void export_comment(Text *out, const char *text) {
+    for (; *text; text++) {
+        bool mark = (text[0] == '*' && text[1] == '/') || (text[0] == '/' && text[1] == '*');
+        bool control = (unsigned char)*text < ' ' || *text == 0x7f;
+        text_printf(out, mark ? "%c " : "%c", control ? ' ' : *text);
+    }
+}
+
 static bool is_ptx(const ExportBinary *binary) {
     return strncmp(binary->arch, "compute_", 8) == 0;
 }
@@ -63,8 +71,9 @@ static void add_kernel(Arena *arena, const Export *e, uint32_t index, ExportFile
     const ExportKernel *kernel = &e->kernels.data[index];
     const char *stem = export_stem(arena, e, index);
     Text text = {0};
-    text_printf(&text, "// %s: %s\n// Made by: %s\n// Compiled as: %s\n\n", e->name,
-                kernel->kernel->name, e->command, e->compiler);
+    text_printf(&text, "// %s: %s\n// Made by: ", e->name, kernel->kernel->name);
+    export_comment(&text, e->command);
+    text_printf(&text, "\n// Compiled as: %s\n\n", e->compiler);
     text_add(&text, kernel->source);
     add_file(arena, files, arena_printf(arena, export_is_cuda(e) ? "%s.cu" : "%s.c", stem), &text);
     for (uint32_t b = 0; b < kernel->binaries.count && !e->header; b++) {

@@ -4,28 +4,31 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Sizes that are numbers whatever the shape: bytes_x, and all of a fixed shape. */
-static Bindings constants(const Formula *f, Binding *list) {
+Formula formula_open(Arena *arena, const Space *space, const Point *point, const ExportSize *sizes,
+                     uint32_t size_count) {
+    Binding *list = arena_array(arena, Binding, size_count + 1);
     uint32_t count = 0;
-    for (uint32_t i = 0; i < f->size_count; i++)
-        if (size_is_constant(&f->sizes[i]))
-            list[count++] = (Binding){f->sizes[i].name, f->sizes[i].factor};
-    return (Bindings){list, count};
+    for (uint32_t i = 0; i < size_count; i++)
+        if (size_is_constant(&sizes[i])) list[count++] = (Binding){sizes[i].name, sizes[i].factor};
+    bool *used = arena_array(arena, bool, size_count + 1);
+    return (Formula){space, point, sizes, size_count, used, {list, count}};
 }
 
 bool formula_constant(const Formula *f, const Ast *ast, Node node, int64_t *value) {
-    enum { MOST = 256 };
-    Binding list[MOST];
     const char *why;
-    if (f->size_count > MOST) return false;
-    return space_eval(f->space, f->point, constants(f, list), ast, node, value, &why);
+    return space_eval(f->space, f->point, f->constants, ast, node, value, &why);
+}
+
+void formula_name(Text *out, const char *name) {
+    bool generated = strncmp(name, "kf_", 3) == 0 || strncmp(name, "s_", 2) == 0;
+    text_printf(out, "%s%s", generated ? "" : "u_", name);
 }
 
 bool formula_size(Text *out, const Formula *f, const char *name) {
     for (uint32_t i = 0; i < f->size_count; i++)
         if (strcmp(f->sizes[i].name, name) == 0) {
             f->used[i] = true;
-            text_add(out, name);
+            formula_name(out, name);
             return true;
         }
     return false;
@@ -164,7 +167,9 @@ void formula_declare(Text *out, const Formula *f) {
         if (f->used[i]) mark(f, i);
     for (uint32_t i = 0; i < f->size_count; i++) {
         if (!f->used[i]) continue;
-        text_printf(out, "    const int64_t %s = ", f->sizes[i].name);
+        text_add(out, "    const int64_t ");
+        formula_name(out, f->sizes[i].name);
+        text_add(out, " = ");
         size_print(out, &f->sizes[i]);
         text_add(out, ";\n");
     }

@@ -25,7 +25,9 @@ static void print_array(Text *out, const char *role, const char *name, const Typ
 }
 
 static void print_about(Text *out, const Export *e) {
-    text_printf(out, " * Computes %s\n", e->expression);
+    text_add(out, " * Computes ");
+    export_comment(out, e->expression);
+    text_add(out, "\n");
     for (uint32_t i = 0; i < e->ir->inputs.count; i++)
         print_array(out, "inputs ", e->ir->inputs.data[i].name, &e->ir->inputs.data[i].type);
     for (uint32_t i = 0; i < e->ir->outputs.count; i++)
@@ -33,7 +35,9 @@ static void print_about(Text *out, const Export *e) {
     text_add(out, e->axes.count ? " * Other extents are taken too, where arrays that share an axis "
                                   "agree; those that are 1 stay 1.\n"
                                 : " * Of these shapes and strides alone.\n");
-    text_printf(out, " * Made by: %s\n", e->command);
+    text_add(out, " * Made by: ");
+    export_comment(out, e->command);
+    text_add(out, "\n");
 }
 
 static const char cuda_interface[] =

@@ -60,7 +60,7 @@ static void add_step(Reaches *r, uint32_t step) {
     bool narrow = is_narrow(r->e, step);
     for (Value v = 1; v < ir->nodes.count; v++) {
         const IrNode *node = ir_node(ir, v);
-        int64_t most = !narrow || !walked[v]   ? ANY_ELEMENTS
+        int64_t most = !narrow || !walked[v]  ? ANY_ELEMENTS
                        : node->op == IR_INPUT ? plan_index32_elements(node->type.dtype)
                                               : plan_index32_elements(DT_BOOL);
         add(r, &ir_node(first, v)->type, &ir_node(second, v)->type, &node->type, most);

@@ -121,10 +121,10 @@ void size_print(Text *out, const ExportSize *size) {
 
 /* --- all of a kernel's */
 
-/* "kf_cols_div" divides by "kf_cols"; NULL where the name is none such. */
+/* "kf_cols_div" divides by "kf_cols"; NULL where the name is none such, or a hand-written kernel's. */
 static const char *divided(const Bindings *sizes, const char *name) {
     size_t length = strlen(name);
-    if (length < 5 || strcmp(name + length - 4, "_div") != 0) return NULL;
+    if (strncmp(name, "kf_", 3) != 0 || strcmp(name + length - 4, "_div") != 0) return NULL;
     for (uint32_t i = 0; i < sizes->count; i++)
         if (strlen(sizes->list[i].name) == length - 4 &&
             memcmp(sizes->list[i].name, name, length - 4) == 0)

@@ -32,21 +32,20 @@ static bool has_workspace(const ExportKernel *kernel) {
     return kernel->kernel->template->workspace_ast != NULL;
 }
 
-static Writer writer_at(Text *out, const Export *e, const ExportVariant *variant, uint32_t step,
-                        bool *used) {
+static Writer writer_at(Arena *arena, Text *out, const Export *e, const ExportVariant *variant,
+                        uint32_t step) {
     const ExportKernel *kernel = &e->kernels.data[variant->kernel[step]];
     const ExportInstance *instance = &kernel->instances.data[variant->instance[step]];
     Writer w = {out,
                 e,
-                {&kernel->kernel->template->space, &instance->point, kernel->sizes,
-                 kernel->bound->sizes.count, used},
+                formula_open(arena, &kernel->kernel->template->space, &instance->point,
+                             kernel->sizes, kernel->bound->sizes.count),
                 kernel,
                 instance,
                 &e->chain->steps.data[step],
                 e->chain->temporaries.count};
     for (uint32_t s = 0; s < step; s++)
         w.before += has_workspace(&e->kernels.data[variant->kernel[s]]);
-    memset(used, 0, kernel->bound->sizes.count * sizeof *used);
     return w;
 }
 
@@ -65,22 +64,19 @@ static void print_argument(Writer *w, const char *name) {
         return;
     }
     text_add(w->out, "(void *)&");
-    if (!formula_size(w->out, &w->formula, name)) text_add(w->out, name);
+    if (!formula_size(w->out, &w->formula, name)) formula_name(w->out, name);
 }
 
 /* C has no literal of the least whole number, of infinity and of NaN. */
-static void print_whole(Text *out, const BoundScalar *scalar) {
-    if (scalar->value.whole == INT64_MIN)
-        text_printf(out, "    const int64_t %s = INT64_MIN;\n", scalar->name);
+static void print_whole(Text *out, int64_t value) {
+    if (value == INT64_MIN)
+        text_add(out, "INT64_MIN;\n");
     else
-        text_printf(out, "    const int64_t %s = %" PRId64 ";\n", scalar->name,
-                    scalar->value.whole);
+        text_printf(out, "%" PRId64 ";\n", value);
 }
 
-static void print_real(Text *out, const BoundScalar *scalar) {
-    bool f64 = scalar->dtype == DT_F64;
-    double given = scalar->value.real, value = f64 ? given : (double)(float)given;
-    text_printf(out, "    const %s %s = ", f64 ? "double" : "float", scalar->name);
+static void print_real(Text *out, double given, bool f64) {
+    double value = f64 ? given : (double)(float)given;
     if (isnan(value))
         text_add(out, "NAN;\n");
     else if (isinf(value))
@@ -92,10 +88,14 @@ static void print_real(Text *out, const BoundScalar *scalar) {
 }
 
 static void print_scalar(Text *out, const BoundScalar *scalar) {
-    if (scalar->dtype == DT_I64)
-        print_whole(out, scalar);
+    bool whole = scalar->dtype == DT_I64, f64 = scalar->dtype == DT_F64;
+    text_printf(out, "    const %s ", whole ? "int64_t" : f64 ? "double" : "float");
+    formula_name(out, scalar->name);
+    text_add(out, " = ");
+    if (whole)
+        print_whole(out, scalar->value.whole);
     else
-        print_real(out, scalar);
+        print_real(out, scalar->value.real, f64);
 }
 
 static void print_extents(Writer *w, const char *field, const Ast *ast, const Node *nodes) {
@@ -199,10 +199,9 @@ static void print_machine(Text *out, const Writer *w, const char *body) {
         text_printf(out, "    const int64_t cpus = most(call->cpus, %" PRId64 ");\n", threads);
 }
 
-static void print_step(Text *out, const Export *e, const ExportVariant *variant, uint32_t index,
-                       uint32_t step, bool *used) {
+static void print_step(Arena *arena, Text *out, const Export *e, uint32_t index, uint32_t step) {
     Text body = {0}, sizes = {0};
-    Writer w = writer_at(&body, e, variant, step, used);
+    Writer w = writer_at(arena, &body, e, &e->variants.data[index], step);
     print_args(&w);
     print_launches(&w);
     formula_declare(&sizes, &w.formula);
@@ -220,8 +219,7 @@ static void print_step(Text *out, const Export *e, const ExportVariant *variant,
 }
 
 /* Offsets of temporaries and workspaces; the sum of their sizes. */
-static void print_layout(Text *out, const Export *e, const ExportVariant *variant, uint32_t index,
-                         bool *used) {
+static void print_layout(Arena *arena, Text *out, const Export *e, uint32_t index) {
     uint32_t count = 0;
     text_printf(out,
                 "\nstatic int64_t layout_%u(const int64_t *d, int64_t sms, int64_t cpus, int64_t "
@@ -235,7 +233,7 @@ static void print_layout(Text *out, const Export *e, const ExportVariant *varian
     }
     for (uint32_t s = 0; s < e->chain->steps.count; s++) {
         Text body = {0};
-        Writer w = writer_at(&body, e, variant, s, used);
+        Writer w = writer_at(arena, &body, e, &e->variants.data[index], s);
         const Template *template = w.kernel->kernel->template;
         if (!has_workspace(w.kernel)) continue;
         formula_print(&body, &w.formula, template->workspace_ast, template->workspace, 0);
@@ -265,12 +263,13 @@ uint32_t export_temporaries(const Export *e) {
 
 static void print_variant(Text *out, const Export *e, uint32_t index) {
     const ExportVariant *variant = &e->variants.data[index];
-    enum { MOST = 512 };
-    bool used[MOST];
-    for (uint32_t s = 0; s < e->chain->steps.count; s++)
-        print_step(out, e, variant, index, s, used);
-    print_layout(out, e, variant, index, used);
-    text_printf(out, "\n/* %s */\nstatic int variant_%u(Call *call) {\n", variant->origin, index);
+    Arena *arena = arena_open();
+    for (uint32_t s = 0; s < e->chain->steps.count; s++) print_step(arena, out, e, index, s);
+    print_layout(arena, out, e, index);
+    arena_close(arena);
+    text_add(out, "\n/* ");
+    export_comment(out, variant->origin);
+    text_printf(out, " */\nstatic int variant_%u(Call *call) {\n", index);
     for (uint32_t s = 0; s < e->chain->steps.count; s++)
         text_printf(
             out,

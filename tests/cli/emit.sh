@@ -33,9 +33,20 @@ if [ "$(uname -m)" = x86_64 ]; then
     c_is_right number 'x / 3' --shape scalar --dtype f64
     c_is_right counted 'x / count(x)' --shape 5x7
     expect_out 'fixed: this one'
-    c_is_right infinite 'param cpus = 1; x * cpus' --shape 9 --param cpus=inf
-    c_is_right nan 'param sms = 1; x * sms' --shape 9 --dtype f64 --param sms=nan
+    c_is_right special 'param cpus = 1; param sms = 1; y = x * cpus; z = x + sms; return y, z' --shape 9 \
+        --param cpus=-inf --param sms=nan
     c_is_right least 'param n = 1; x + n' --shape 9 --dtype i64 --param n=-9223372036854775808
+
+    # Hundreds of sizes: a stride for each axis of each of 250 arrays.
+    sum=a0 shapes=()
+    for i in $(seq 250); do
+        sum="$sum + a$i"
+        shapes+=(--shape "a$i=$((i % 2 + 1))x$((i / 2 % 2 + 1))x$((i / 4 % 2 + 1))x$((i / 8 % 2 + 1))x2x$((i / 3 % 2 + 1))x2")
+    done
+    run "$KFUSE" emit "$sum" --shape 2x2x2x2x2x2x2 "${shapes[@]}" --device cpu --no-tune --name many -o many
+    expect_status 0
+    [ "$(grep -c '^    const int64_t kf_' many/many.c)" -gt 512 ] || fail "not so many sizes"
+    cc $warnings -fsyntax-only many/many.c || fail "many.c"
     c_is_right broadcast 'x > 0 ? log(x) : m * sqrt(x)' --shape x=3x4x33 --shape m=4x1
 
     # The launcher refuses arrays that the kernel was not made for, with what is wrong.
@@ -178,6 +189,7 @@ refused 2 'letters, digits and _' emit 'relu(x)' --shape 8 --no-tune --name 'a b
 refused 2 'letters, digits and _' emit 'relu(x)' --shape 8 --no-tune --name '../x' -o none
 refused 2 '--arch takes' emit 'relu(x)' --shape 8 --no-tune --arch sm_80,sm_80 -o none
 refused 2 '--arch takes' emit 'relu(x)' --shape 8 --no-tune --arch 90 -o none
+refused 2 '--arch takes' emit 'relu(x)' --shape 8 --no-tune --arch sm_090 -o none
 refused 2 'does not compile for sm_999' emit 'relu(x)' --shape 8 --no-tune --arch sm_999 -o none
 refused 2 "--arch is CUDA's" emit 'relu(x)' --shape 8 --no-tune --arch sm_90 --device cpu -o none
 refused 2 'knob' emit 'relu(x)' --shape 8 --point NONE=3 -o none
