@@ -117,17 +117,6 @@ static const Chain *cut_alike(KfProgram *program, Arena *arena, const Export *e,
     return NULL;
 }
 
-static bool free_temporaries(Arena *arena, Export *e) {
-    ExportSize *sizes = arena_array(arena, ExportSize, e->chain->temporaries.count + 1);
-    e->temporaries = sizes;
-    for (uint32_t t = 0; t < e->chain->temporaries.count; t++)
-        if (!size_of(&e->axes, e->axes.chain[0]->temporaries.data[t],
-                     e->axes.chain[1]->temporaries.data[t], e->chain->temporaries.data[t],
-                     &sizes[t]))
-            return false;
-    return true;
-}
-
 static bool free_sizes(KfProgram *program, Arena *arena, Export *e) {
     e->axes = size_axes(arena, e->ir);
     if (e->axes.count == 0) return false;
@@ -138,15 +127,11 @@ static bool free_sizes(KfProgram *program, Arena *arena, Export *e) {
         kernel->sizes = size_find(arena, &e->axes, kernel->step, kernel->kernel, kernel->bound);
         if (!kernel->sizes) return false;
     }
-    return free_temporaries(arena, e);
+    return true;
 }
 
 static void find_sizes(KfProgram *program, Arena *arena, Export *e) {
     if (free_sizes(program, arena, e)) return;
-    ExportSize *temporaries = arena_array(arena, ExportSize, e->chain->temporaries.count + 1);
-    for (uint32_t t = 0; t < e->chain->temporaries.count; t++)
-        temporaries[t] = (ExportSize){.factor = e->chain->temporaries.data[t]};
-    e->temporaries = temporaries;
     e->axes = (Axes){0};
     for (uint32_t k = 0; k < e->kernels.count; k++)
         e->kernels.data[k].sizes = size_fixed(arena, e->kernels.data[k].bound);

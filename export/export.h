@@ -63,7 +63,6 @@ typedef struct Export {
     const Ir *ir; /* the program: its inputs and outputs are the launcher's */
     const Chain *chain;
     Axes axes;
-    const ExportSize *temporaries; /* bytes, per chain->temporaries */
     ARRAY(ExportKernel) kernels;
     ARRAY(ExportVariant) variants;
     ARRAY(ExportCase) cases;

@@ -218,6 +218,42 @@ static void print_step(Arena *arena, Text *out, const Export *e, uint32_t index,
     text_free(&sizes);
 }
 
+typedef struct Held {
+    ARRAY(ExportSize) list;
+} Held;
+
+static void add_held(Arena *arena, const Export *e, uint32_t step, uint32_t output, Held *held) {
+    const Type *types[3];
+    ExportSize size = {0};
+    for (int i = 0; i < 3; i++) {
+        const Chain *chain = i < 2 ? e->axes.chain[i] : e->chain;
+        types[i] = &chain->steps.data[step].ir->outputs.data[output].type;
+    }
+    size_of(&e->axes, type_bytes(types[0]), type_bytes(types[1]), type_bytes(types[2]), &size);
+    for (uint32_t i = 0; i < held->list.count; i++)
+        if (memcmp(&held->list.data[i], &size, sizeof size) == 0) return;
+    array_push(arena, &held->list, size);
+}
+
+/* One temporary holds several values in turn, and which is the largest is another one at another shape. */
+static void print_temporary(Arena *arena, Text *out, const Export *e, uint32_t temporary) {
+    Held held = {0};
+    for (uint32_t s = 0; s < e->chain->steps.count && e->axes.count; s++)
+        for (uint32_t o = 0; o < e->chain->steps.data[s].outputs.count; o++) {
+            Ref ref = e->chain->steps.data[s].outputs.data[o];
+            if (ref.place == PLACE_TEMPORARY && ref.index == temporary)
+                add_held(arena, e, s, o, &held);
+        }
+    if (!held.list.count) text_printf(out, "%" PRId64, e->chain->temporaries.data[temporary]);
+    for (uint32_t i = 0; i < held.list.count; i++) {
+        bool last = i + 1 == held.list.count;
+        if (!last) text_add(out, "most(");
+        size_print(out, &held.list.data[i]);
+        if (!last) text_add(out, ", ");
+    }
+    for (uint32_t i = 1; i < held.list.count; i++) text_add(out, ")");
+}
+
 /* Offsets of temporaries and workspaces; the sum of their sizes. */
 static void print_layout(Arena *arena, Text *out, const Export *e, uint32_t index) {
     uint32_t count = 0;
@@ -228,7 +264,7 @@ static void print_layout(Arena *arena, Text *out, const Export *e, uint32_t inde
                 index);
     for (uint32_t t = 0; t < e->chain->temporaries.count; t++) {
         text_printf(out, "    offset[%u] = bytes, bytes += padded(", count++);
-        size_print(out, &e->temporaries[t]);
+        print_temporary(arena, out, e, t);
         text_add(out, ");\n");
     }
     for (uint32_t s = 0; s < e->chain->steps.count; s++) {
