@@ -142,6 +142,7 @@ static void name_products(Arena *arena, Plan *plan, const Ir *ir) {
         if (access->slot < ir->inputs.count) continue;
         access->name = arena_printf(arena, "product%u", access->slot - ir->inputs.count);
         access->dtype = plan->compute;
+        access->class = ACCESS_DENSE; /* one without elements may look like something else */
     }
 }
 
