@@ -470,6 +470,7 @@ def torch_op(name, text, **options):
     torch.compile and torch.export. Its arguments are the program's inputs, tensors, and its params, by keyword; options are
     those of fuse(). A program that updates an input in place has no derivative, and its operator mutates that argument.
     torch.compile compiles anew for new shapes. Tensors with gaps are copied where no kernel takes them, as in a product.
+    The same name again gives the same operator, if the program is the same, and is a ValueError otherwise.
 
         bias_gelu = kfuse.torch_op("demo::bias_gelu", "gelu(x + b)")
         bias_gelu(x, b).sum().backward()

@@ -4,6 +4,7 @@ In: a name, a text. Out: an operator with a kernel (kfuse.Function), a fake kern
 without a device) and a derivative. One idea: both directions are Functions, and the backward one is an operator of its own,
 NAME_backward, so that torch.compile sees it, too."""
 import functools
+import re
 import weakref
 
 import torch
@@ -13,8 +14,28 @@ import kfuse_arrays as arrays
 import kfuse_library as kf
 
 
+_operators = {}  # name to (text, options, operator): torch would replace one under those that still call it
+
+
 def torch_op(name, text, options):
     """kfuse.torch_op; see there."""
+    if name in _operators:
+        return known_operator(name, text, options)
+    if not re.fullmatch(r"[A-Za-z_]\w*::[A-Za-z_]\w*", name):
+        raise ValueError(f"an operator's name is NAMESPACE::NAME, not '{name}'")
+    operator = new_operator(name, text, options)
+    _operators[name] = text, options, operator
+    return operator
+
+
+def known_operator(name, text, options):
+    known_text, known_options, operator = _operators[name]
+    if (known_text, known_options) != (text, options):
+        raise ValueError(f"the operator '{name}' is '{known_text}' already: another program needs another name")
+    return operator
+
+
+def new_operator(name, text, options):
     function = kfuse.fuse(text, **options)
     updated = tuple(output for output in function.outputs if output in function.inputs)
     results = [i for i, output in enumerate(function.outputs) if output not in updated]

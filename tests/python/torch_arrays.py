@@ -214,5 +214,13 @@ class Operators(unittest.TestCase):
         with self.assertRaisesRegex(kfuse.ProgramError, "do not broadcast"):
             op("shapes", "x + y")(torch.zeros(3), torch.zeros(4))
 
+    def test_names(self):
+        first = op("named", "silu(x) * g")
+        self.assertIs(op("named", "silu(x) * g"), first)
+        with self.assertRaisesRegex(ValueError, "is 'silu.x. . g' already"):
+            op("named", "silu(x) + g")
+        with self.assertRaisesRegex(ValueError, "NAMESPACE::NAME, not 'plain'"):
+            kfuse.torch_op("plain", "x + 1")
+
 
 support.main()
