@@ -212,7 +212,8 @@ static const char c_types[] =
     "typedef struct Launch {\n    void (*entry)(void *const *args, int64_t part, int64_t parts);\n "
     "   bool legal;\n"
     "    int64_t grid, parts; /* grid 0: nothing is to be done */\n} Launch;\n"
-    "typedef struct Call {\n    const int64_t *axes;\n    int64_t cpus;\n"
+    "typedef struct Call {\n    const int64_t *axes;\n    int64_t cpus, bytes; /* of all arrays "
+    "*/\n"
     "    void *buffers[BUFFERS]; /* inputs, outputs, temporaries */\n} Call;\n";
 
 static void print_types(Text *out, const Export *e) {

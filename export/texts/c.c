@@ -13,12 +13,14 @@ static void *work(void *argument) {
     return NULL;
 }
 
-/* The parts are dealt to at most `cpus` threads; the calling one has the first share. */
+/* The parts are dealt to at most `cpus` threads, and no more than have THREAD_BYTES each: starting one and waiting for
+ * it takes some 15 us, in which one streams as much. The calling thread has the first share. */
 static int enqueue(const Call *call, const Launch *launch, void **args) {
-    enum { MOST = 256 };
+    enum { MOST = 256, THREAD_BYTES = 256 << 10 };
     Share shares[MOST];
     pthread_t threads[MOST];
-    int64_t count = most(1, least(launch->parts, least(call->cpus, MOST))), started = 1;
+    int64_t count = most(1, least(least(launch->parts, call->bytes / THREAD_BYTES), least(call->cpus, MOST)));
+    int64_t started = 1;
     if (!launch->legal) return KF_CALL_SHAPE;
     if (launch->grid == 0) return KF_CALL_OK;
     for (int64_t i = 0; i < count; i++)

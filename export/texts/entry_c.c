@@ -13,7 +13,11 @@ int @NAME@_launch(const KfView *in, const KfView *out, void *workspace, size_t w
     int64_t bytes = layouts[variant](d, 1, most(threads, 1), offset);
     if ((uint64_t)bytes > workspace_bytes || (uintptr_t)workspace % 256) return KF_CALL_WORKSPACE;
     Call call = {.axes = d, .cpus = most(threads, 1)};
-    for (int i = 0; i < ARRAYS; i++) call.buffers[i] = view_at(in, out, i)->data;
+    for (int i = 0; i < ARRAYS; i++) {
+        const KfView *view = view_at(in, out, i);
+        call.buffers[i] = view->data;
+        call.bytes += count_of(view) * element_size(view->type);
+    }
     place(&call, workspace, offset, ARRAYS, temporaries[variant]);
     return variants[variant](&call);
 }
