@@ -79,5 +79,5 @@ refused 1 "'x' has another shape than --shape x says" run 'x + 1' x=four.npy --s
 refused 1 "'x' has another shape than --shape x says" run 'x + 1' x=four.npy --shape x=2x2 -o out.npy
 refused 2 "two files for input 'x'" run 'x + 1' x=four.npy x=good.npy -o out.npy
 refused 2 "two outputs for one file, 'out.npy'" run 'a = x + 1; b = x + 2' x=four.npy -o a=out.npy -o b=out.npy
-refused 2 '-o goes with run, dump and tune' 'x + 1' --shape 4 -o out.npy
+refused 2 '-o goes with run, dump' 'x + 1' --shape 4 -o out.npy
 refused 4 'runs nothing' run 'x + 1' x=four.npy -o out.npy --device null --trials 1 --quiet
