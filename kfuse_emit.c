@@ -65,8 +65,8 @@ static KfStatus read_options(KfProgram *program, const KfKernel *kernel, const K
                        : kernel ? kernel->partition->parts[0]->problem.identity->arch
                                 : "sm_80,sm_90";
     if (!read_archs(text, archs))
-        return session_say(session, KF_USAGE, "--arch takes sm_80,sm_90, each once, not '%s'",
-                           text);
+        return session_say(session, KF_USAGE,
+                           "--arch takes architectures as sm_80,sm_90, each once, not '%s'", text);
     return KF_OK;
 }
 
@@ -242,8 +242,7 @@ static const char *numerics(Arena *arena, KfProgram *program, const char *langua
 }
 
 /* Bytes of workspace at the program's own shape, by the first variant. */
-static KfStatus find_workspace(KfProgram *program, Arena *arena, const DeviceIdentity *identity,
-                               Export *e) {
+static KfStatus find_workspace(KfProgram *program, Arena *arena, Export *e) {
     Run run = {0};
     const char *why;
     for (uint32_t t = 0; t < e->chain->temporaries.count; t++)
@@ -251,7 +250,7 @@ static KfStatus find_workspace(KfProgram *program, Arena *arena, const DeviceIde
     for (uint32_t s = 0; s < e->chain->steps.count; s++) {
         const ExportKernel *k = &e->kernels.data[e->variants.data[0].kernel[s]];
         const Point *point = &k->instances.data[e->variants.data[0].instance[s]].point;
-        if (!tune_run(arena, k->kernel->template, k->bound, point, identity, &run, &why))
+        if (!tune_run(arena, k->kernel->template, k->bound, point, e->identity, &run, &why))
             return session_say(program->session, KF_NO_KERNEL,
                                "the point does not run on this shape: %s", why);
     }
@@ -318,11 +317,9 @@ static KfStatus fill(KfProgram *program, const KfKernel *kernel, const KfEmitOpt
     if (status != KF_OK) return status;
     find_sizes(program, arena, e);
     write_sources(arena, e);
-    const DeviceIdentity identity = {
-        .sms = kernel ? kernel->partition->parts[0]->problem.identity->sms : 132};
     e->compiler = "cc -O2 -march=native -std=gnu11 -fno-math-errno -fno-trapping-math "
                   "-ftree-vectorize -ffp-contract=off -w -c; link with -lmvec -lm -lpthread";
-    status = find_workspace(program, arena, &identity, e);
+    status = find_workspace(program, arena, e);
     if (status == KF_OK && *archs) status = compile_cuda(program, arena, archs, e);
     if (status != KF_OK) return status;
     e->expression = program->expression;

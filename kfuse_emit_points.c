@@ -392,6 +392,7 @@ KfStatus emit_points(KfProgram *program, const KfKernel *kernel, const char *poi
     if (status == KF_OK) status = add_first(&p, point);
     if (status != KF_OK) return status;
     e->chain = p.partition->chain;
+    e->identity = p.partition->parts[0]->problem.identity;
     const char *const *keys = store_keys(program->session->store, arena, &count);
     bool one = point || (e->header && !export_is_cuda(e)); /* a file of C is one kernel's */
     for (uint32_t i = 0; i < count && !one && partition_count(p.partition) == 1 &&

@@ -22,10 +22,11 @@ static KfStatus read_options(const Job *job, KfEmitOptions *emit) {
 static KfStatus tune(Job *job) {
     const Options *o = job->options;
     if (o->tune.point || o->tune.no_tune) return KF_OK;
-    KfStatus status = job_told(job, kf_tune(job->program, &o->tune, &job->kernel));
-    if (status != KF_ENVIRONMENT) return status;
-    job_complain(status, "emitting without a device: a stored point, or the analytic default");
-    return KF_OK;
+    KfStatus status = kf_tune(job->program, &o->tune, &job->kernel);
+    if (status == KF_ENVIRONMENT)
+        job_complain(status, "emitting without a device: a stored point, or the analytic default");
+    job_told(job, status);
+    return status == KF_ENVIRONMENT ? KF_OK : status;
 }
 
 KfStatus job_emit(Job *job) {

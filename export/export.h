@@ -60,7 +60,8 @@ typedef struct Export {
     const char *numerics;   /* math mode and what it did */
     const char *compiler;   /* what made the binaries, or how the C is compiled */
     Accuracy accuracy;
-    const Ir *ir; /* the program: its inputs and outputs are the launcher's */
+    const DeviceIdentity *identity; /* that points were chosen for; without a device a stand-in */
+    const Ir *ir;                   /* the program: its inputs and outputs are the launcher's */
     const Chain *chain;
     Axes axes;
     ARRAY(ExportKernel) kernels;
@@ -90,6 +91,7 @@ void export_launcher(Text *out, const Export *export_);
 /* `static bool is_reached(const int64_t *d)`: whether the kernels' indices reach all elements. */
 void export_reach(Text *out, const Export *export_);
 void export_variants(Text *out, const Export *export_);
+void export_binaries(Text *out, const Export *export_);
 bool export_selftest(Text *out, const Export *export_, Why *why);
 void export_manifest(Text *out, const Export *export_, const ExportFiles *files);
 bool export_is_cuda(const Export *export_);

@@ -44,7 +44,7 @@ static void print_bytes(Text *out, const unsigned char *bytes, size_t size) {
     text_add(out, "\n");
 }
 
-static void print_binaries(Text *out, const Export *e) {
+void export_binaries(Text *out, const Export *e) {
     for (uint32_t k = 0; k < e->kernels.count; k++)
         for (uint32_t b = 0; b < e->kernels.data[k].binaries.count; b++) {
             const ExportBinary *binary = &e->kernels.data[k].binaries.data[b];
@@ -97,7 +97,7 @@ static bool add_parts(Arena *arena, const Export *e, ExportFiles *files, Why *wh
     bool good = export_selftest(&text, e, why);
     add_file(arena, files, arena_printf(arena, "%s.c", e->name), &text);
     if (export_is_cuda(e)) {
-        print_binaries(&text, e);
+        export_binaries(&text, e);
         add_file(arena, files, arena_printf(arena, "%s_binaries.h", e->name), &text);
     }
     return good;
@@ -105,22 +105,14 @@ static bool add_parts(Arena *arena, const Export *e, ExportFiles *files, Why *wh
 
 /* Declarations for all who include it; the rest where NAME_IMPLEMENTATION is defined, once. */
 static bool add_whole(Arena *arena, const Export *e, ExportFiles *files, Why *why) {
-    static const char mark[] = "@BINARIES@";
-    Text text = {0}, launcher = {0};
+    Text text = {0};
     export_header(&text, e);
     text_printf(&text, "\n#ifdef %s_IMPLEMENTATION\n", e->name);
     for (uint32_t k = 0; k < e->kernels.count && !export_is_cuda(e); k++)
         text_add(&text, e->kernels.data[k].source);
-    export_launcher(&launcher, e);
-    const char *at = strstr(text_string(&launcher), mark);
-    if (at) {
-        text_add_bytes(&text, launcher.data, (size_t)(at - launcher.data));
-        print_binaries(&text, e);
-    }
-    text_add(&text, at ? at + sizeof mark - 1 : text_string(&launcher));
+    export_launcher(&text, e);
     bool good = export_selftest(&text, e, why);
     text_add(&text, "#endif\n");
-    text_free(&launcher);
     add_file(arena, files, arena_printf(arena, "%s.h", e->name), &text);
     return good;
 }

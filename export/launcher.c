@@ -40,31 +40,6 @@ static void print_about(Text *out, const Export *e) {
     text_add(out, "\n");
 }
 
-static const char cuda_interface[] =
-    "typedef struct @NAME@_Kernel @NAME@_Kernel;\n"
-    "/* For the calling thread's current context; no other dependency than the driver. */\n"
-    "int @NAME@_open(@NAME@_Kernel **kernel);\n"
-    "void @NAME@_close(@NAME@_Kernel *kernel);\n"
-    "/* Bytes for arrays of these shapes, 0: none is needed; negative: these shapes are not taken. "
-    "*/\n"
-    "int64_t @NAME@_workspace(const @NAME@_Kernel *kernel, const KfView *inputs);\n"
-    "/* Enqueues on `stream` (a CUstream; NULL: the default one) of the context in which it was "
-    "opened. Device pointers.\n"
-    " * `workspace` is aligned to 256 bytes and in use until the kernels are done. KF_CALL_OK, or "
-    "why not. */\n"
-    "int @NAME@_launch(const @NAME@_Kernel *kernel, const KfView *inputs, const KfView *outputs, "
-    "void *workspace,\n"
-    "    size_t workspace_bytes, void *stream);\n";
-
-static const char c_interface[] = "/* Bytes for arrays of these shapes, 0: none is needed; "
-                                  "negative: these shapes are not taken. */\n"
-                                  "int64_t @NAME@_workspace(const KfView *inputs, int threads);\n"
-                                  "/* Runs on at most `threads` threads and returns when done; any "
-                                  "thread may call. `workspace` is aligned to 256 bytes.\n"
-                                  " * KF_CALL_OK, or why not. */\n"
-                                  "int @NAME@_launch(const KfView *inputs, const KfView *outputs, "
-                                  "void *workspace, size_t workspace_bytes, int threads);\n";
-
 static void add_named(Text *out, const Export *e, const char *text) {
     for (const char *at; (at = strchr(text, '@')); text = at) {
         text_add_bytes(out, text, (size_t)(at - text));
@@ -90,8 +65,8 @@ void export_header(Text *out, const Export *e) {
                   "{\n#endif\n\n");
     export_piece(out, e, "view.h");
     text_add(out, "\n");
-    add_named(out, e, export_is_cuda(e) ? cuda_interface : c_interface);
-    add_named(out, e, "const char *@NAME@_error(int status);\n");
+    export_piece(out, e, export_is_cuda(e) ? "interface_cuda.h" : "interface_c.h");
+    text_printf(out, "const char *%s_error(int status);\n", e->name);
     text_add(out, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }
 
@@ -113,10 +88,7 @@ static void print_tensor(Text *out, const Export *e, const char *name, const Typ
 }
 
 static const int64_t *given_strides(const Type *type, const int64_t *strides) {
-    int64_t packed = 1;
-    for (uint32_t i = type->rank; i-- > 0; packed *= type->dim[i])
-        if (type->dim[i] > 1 && strides[i] != packed) return strides;
-    return NULL;
+    return size_is_packed(type, strides) ? NULL : strides;
 }
 
 static void print_strides(Text *out, const Type *type, const int64_t *strides, uint32_t index) {
@@ -197,39 +169,14 @@ static void print_functions(Text *out, const Export *e) {
 
 /* --- the whole */
 
-static const char cuda_types[] =
-    "typedef struct Entry {\n    int file;\n    const char *name, *twin;\n    uintptr_t "
-    "alignment;\n} Entry;\n"
-    "typedef struct Binary {\n    int file, arch, ptx;\n    const void *bytes;\n} Binary;\n"
-    "typedef struct Launch {\n    int entry;\n    bool legal;\n    uintptr_t address; /* all "
-    "arrays' bits */\n"
-    "    int64_t grid[3], block[3], cluster, shared, dependent;\n} Launch;\n"
-    "typedef struct Call {\n    const @NAME@_Kernel *kernel;\n    const int64_t *axes;\n    "
-    "int64_t sms;\n"
-    "    void *buffers[BUFFERS]; /* inputs, outputs, temporaries */\n    void *stream;\n} Call;\n";
-
-static const char c_types[] =
-    "typedef struct Launch {\n    void (*entry)(void *const *args, int64_t part, int64_t parts);\n "
-    "   bool legal;\n"
-    "    int64_t grid, parts; /* grid 0: nothing is to be done */\n} Launch;\n"
-    "typedef struct Call {\n    const int64_t *axes;\n    int64_t cpus, bytes; /* of all arrays "
-    "*/\n"
-    "    void *buffers[BUFFERS]; /* inputs, outputs, temporaries */\n} Call;\n";
-
 static void print_types(Text *out, const Export *e) {
     text_printf(out, "enum { AXES = %u, FILES = %u, BUFFERS = %u, TEMPORARIES = %u };\n",
                 e->axes.count ? e->axes.count : 1, e->kernels.count,
                 array_count(e) + export_temporaries(e),
                 export_temporaries(e) ? export_temporaries(e) : 1);
     text_add(out, "\n");
-    text_add(out,
-             "/* axis: of the extents that are free, or -1: it is `dim`. strides NULL: row-major. "
-             "updates: the input that\n"
-             " * the output takes the place of, or -1. */\n"
-             "typedef struct Tensor {\n    const char *name;\n    int32_t type, rank;\n    int8_t "
-             "axis[8];\n"
-             "    int64_t dim[8];\n    const int64_t *strides;\n    int updates;\n} Tensor;\n");
-    add_named(out, e, export_is_cuda(e) ? cuda_types : c_types);
+    export_piece(out, e, "tensor.h");
+    export_piece(out, e, export_is_cuda(e) ? "types_cuda.h" : "types_c.h");
     text_add(out, "\n");
 }
 
@@ -250,7 +197,10 @@ void export_launcher(Text *out, const Export *e) {
     print_tensors(out, e);
     if (cuda) {
         print_entries(out, e);
-        text_printf(out, e->header ? "@BINARIES@" : "#include \"%s_binaries.h\"\n", e->name);
+        if (e->header)
+            export_binaries(out, e);
+        else
+            text_printf(out, "#include \"%s_binaries.h\"\n", e->name);
     } else {
         print_functions(out, e);
     }

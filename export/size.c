@@ -32,7 +32,7 @@ const Ir *size_reshape(Arena *arena, const Ir *ir, const int64_t *extents) {
 
 /* --- axes */
 
-static bool is_packed(const Type *type, const int64_t *strides) {
+bool size_is_packed(const Type *type, const int64_t *strides) {
     int64_t packed = 1;
     for (uint32_t i = type->rank; i-- > 0; packed *= type->dim[i])
         if (type->dim[i] != 1 && strides[i] != packed) return false;
@@ -41,9 +41,9 @@ static bool is_packed(const Type *type, const int64_t *strides) {
 
 static bool all_packed(const Ir *ir) {
     for (uint32_t i = 0; i < ir->inputs.count; i++)
-        if (!is_packed(&ir->inputs.data[i].type, ir->inputs.data[i].strides)) return false;
+        if (!size_is_packed(&ir->inputs.data[i].type, ir->inputs.data[i].strides)) return false;
     for (uint32_t o = 0; o < ir->outputs.count; o++)
-        if (!is_packed(&ir->outputs.data[o].type, ir->outputs.data[o].strides)) return false;
+        if (!size_is_packed(&ir->outputs.data[o].type, ir->outputs.data[o].strides)) return false;
     return true;
 }
 

@@ -34,6 +34,8 @@ const ExportSize *size_find(Arena *arena, const Axes *axes, uint32_t step, const
                             const Bound *bound);
 /* The same as they are at this shape, whatever the axes. */
 const ExportSize *size_fixed(Arena *arena, const Bound *bound);
+/* Whether an array is row-major without gaps. */
+bool size_is_packed(const Type *type, const int64_t *strides);
 /* Which axis an extent of probe[0] is, or -1: it is 1 for good. */
 int size_axis(const Axes *axes, int64_t extent);
 /* Of a number that is at the two probes and at the program's shape; false if it is no product. */
