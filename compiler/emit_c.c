@@ -9,8 +9,8 @@
 
 const EmitLanguage emit_language_c = {
     .name = "c",
-    .preludes = {"registry/templates/prelude_c.h", "registry/templates/prelude_c_math.h",
-                 "registry/templates/prelude_c_rows.h"},
+    .preludes = {"registry/templates/prelude_c.h", "registry/templates/prelude_c_memory.h",
+                 "registry/templates/prelude_c_math.h", "registry/templates/prelude_c_rows.h"},
     .index = "int64_t",
     .vector = true,
     .type_f32 = {"k_real", "k_i32", "k_i64", "k_mask"},

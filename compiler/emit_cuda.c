@@ -12,7 +12,8 @@
 const EmitLanguage emit_language_cuda = {
     .name = "cuda",
     .preludes = {"registry/templates/prelude_cuda.h", "registry/templates/prelude_cuda_math.h",
-                 "registry/templates/prelude_cuda_rows.h"},
+                 "registry/templates/prelude_cuda_rows.h",
+                 "registry/templates/prelude_cuda_reduce.h"},
     .index = "k_index",
     .divides = true,
     .vector = false,

@@ -10,7 +10,7 @@ typedef enum ValueKind { VALUE_REAL, VALUE_I32, VALUE_I64, VALUE_BOOL, VALUE_KIN
 
 ValueKind value_kind(DType type);
 
-enum { PRELUDES = 3 };
+enum { PRELUDES = 4 };
 
 struct EmitLanguage {
     const char *name;                  /* "cuda", "c" */

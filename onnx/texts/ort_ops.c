@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "ort_regions.h"
 
@@ -156,9 +155,8 @@ static OrtStatus *make_output(Call *call, size_t i) {
 static int thread_count(void) {
     const char *wanted = getenv("KFUSE_THREADS");
     long count = wanted ? strtol(wanted, NULL, 10) : 0;
-    if (count < 1) count = sysconf(_SC_NPROCESSORS_ONLN);
     cpu_set_t set;
-    if (!wanted && sched_getaffinity(0, sizeof set, &set) == 0) count = CPU_COUNT(&set);
+    if (count < 1 && sched_getaffinity(0, sizeof set, &set) == 0) count = CPU_COUNT(&set);
     return count < 1 ? 1 : count > INT_MAX ? INT_MAX : (int)count;
 }
 

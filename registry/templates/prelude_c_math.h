@@ -1,7 +1,7 @@
 /* Functions of vectors: libmvec's, and ones of our own where these are clearly faster (polynomials by Sollya's fpminimax,
  * relative error). By lanes they are the same operations whatever the width of a vector, so that the bits are the same
  * too. tests/unit/functions.c holds all of them to the ulp that primitives.def states. */
-#include "prelude_c.h"
+#include "prelude_c_memory.h"
 
 //@ K_UNARY
 #define K_UNARY(function) K_RAW(k_##function, function)

@@ -1,4 +1,4 @@
-/* Walks along arrays and what reduces: the second part of the helpers. */
+/* Walks along arrays and what reduces: the fourth part of the helpers. */
 #include "prelude_c_math.h"
 
 //@ k_least
