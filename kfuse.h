@@ -131,6 +131,7 @@ typedef struct KfTuneOptions {
     bool complete;     /* no early end within 1 % of the roof */
     bool no_tune;      /* a stored point of the bucket, or the analytic default: no search */
     const char *point; /* "VEC=4,BLOCK=256": only this one; of several kernels "A | B", for each */
+    double stop_at;    /* end once a kernel reaches this part of the roof, 0.9; 0: not asked */
 } KfTuneOptions;
 
 /* `finished` of `total` candidates; `best` seconds so far (0: none); `left` seconds at most. */

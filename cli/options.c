@@ -214,6 +214,14 @@ static bool take_budget(Parse *p, char *v) {
     p->options->tune.budget = value;
     return true;
 }
+static bool take_stop_at(Parse *p, char *v) {
+    char *end;
+    double percent = strtod(v, &end);
+    if (end == v || strcmp(end, *end == '%' ? "%" : "") != 0 || !(percent > 0 && percent <= 100))
+        return wrong(p, "%s takes a part of the roof, as in 90%%, not '%s'", "--stop-at", v);
+    p->options->tune.stop_at = percent / 100;
+    return true;
+}
 static bool take_reference(Parse *p, char *v) {
     return add_named(p, p->options->references, &p->options->reference_count, split(v));
 }
@@ -314,6 +322,8 @@ static const Option table[] = {
     {"--strategy", "NAME", "auto, grid, random", take_strategy},
     {"--trials", "N", "candidates at most", take_trials},
     {"--budget", "SECONDS", "time for the search (default 20)", take_budget},
+    {"--stop-at", "PERCENT",
+     "end the search once a kernel reaches this part of the roof, as in 90%", take_stop_at},
     {"--seed", "N", "of data and search", take_seed},
     {"--jobs", "N", "compile workers (default: CPUs and memory)", take_jobs},
     {"--hot", NULL, "time on buffers that stay in the cache", take_hot},

@@ -41,7 +41,7 @@ class KfProblem(ctypes.Structure):
 class KfTuneOptions(ctypes.Structure):
     _fields_ = [("effort", c_int), ("strategy", c_char_p), ("trials", c_uint32), ("budget", c_double), ("seed", c_uint64),
                 ("jobs", c_int), ("hot", c_bool), ("exact", c_bool), ("retune", c_bool), ("complete", c_bool),
-                ("no_tune", c_bool), ("point", c_char_p)]
+                ("no_tune", c_bool), ("point", c_char_p), ("stop_at", c_double)]
 
 
 class KfSessionOptions(ctypes.Structure):
