@@ -95,6 +95,13 @@ static KfStatus command_grad(Job *job) {
     return print_owned(job_told(job, status), text);
 }
 
+static KfStatus command_why(Job *job) {
+    char *text = NULL;
+    KfStatus status = job_program(job);
+    if (status == KF_OK) status = job_told(job, kf_why(job->program, &job->options->tune, &text));
+    return print_owned(status, text);
+}
+
 static KfStatus command_ops(Job *job) {
     char *text = NULL;
     const Options *o = job->options;
@@ -198,6 +205,7 @@ static KfStatus run_command(Job *job) {
     case COMMAND_EMIT: return job_emit(job);
     case COMMAND_TUNE_ALL: break; /* its processes do */
     case COMMAND_ONNX: return job_onnx(job);
+    case COMMAND_WHY: return command_why(job);
     }
     return KF_USAGE;
 }

@@ -18,9 +18,9 @@ typedef struct TuneOptions {
     const Strategy *strategy; /* NULL: strategy_auto */
     uint32_t trials;          /* candidates at most; 0: all */
     uint32_t minimum;         /* before the search may stop at the roof */
-    double stop_at;           /* of the roof's rate: there it stops whatever was tried; 0: not asked */
-    bool sensible;            /* points that `prefer` allows alone */
-    double budget;            /* seconds for the whole run */
+    double stop_at; /* of the roof's rate: there it stops whatever was tried; 0: not asked */
+    bool sensible;  /* points that `prefer` allows alone */
+    double budget;  /* seconds for the whole run */
     uint64_t seed;
     bool hot, retune;
     bool search;       /* else: what the store has for the bucket, or the analytic default */
