@@ -31,6 +31,9 @@ those of the output, its strides any, and it overlaps no input:
 
     f(x, g, out=y)
 
+Results have no derivative: torch's tensors that require grad, or have a tangent, are refused (torch_op has derivatives), and
+autograd is told of those that are written. Subclasses of arrays are read as the plain arrays that they are in memory.
+
 On a GPU work is enqueued in the caller's stream (torch's or CuPy's current one; that of __cuda_array_interface__, if it
 names one), and the call returns before it is done, as theirs do. Kernels run in the primary context of the device. JAX's
 arrays are waited for before a call and are ready behind it. Arrays of other libraries come by DLPack or
@@ -48,17 +51,20 @@ What is called
 
 A Function keeps its 128 newest kernels; they are closed when they are collected. Threads may share all of this. A thread
 waits for another only to tune for the same Function, or to launch what that other's session made while it tunes something.
+Functions, and operators of torch_op, are copied and pickled by their text and options; a process that is forked has no kernels yet.
 
 Errors
 
-    TypeError                            no array, another type than kfuse has, arrays that are missing or too many
-    ValueError                           arrays on several devices, outputs that do not fit
+    TypeError                            no array or number, another type than kfuse has, arguments that are missing, unknown or
+                                         too many, an option of another type
+    ValueError                           arrays on several devices, outputs that do not fit or are read-only, a derivative that
+                                         would get lost
     ProgramError (a ValueError)          the program or a shape does not work: kfuse's message, with its caret
     UsageError (a ValueError)            an option's value is unknown
     NoKernelError                        nothing covers the program, or every candidate failed
     SetupError (a RuntimeError)          no library, driver or compiler: the message says what is missing
 
-The last four are kfuse.Error. What kfuse warns of is a ProgramWarning.
+The last four are kfuse.Error. What kfuse warns of, that nothing can be stored among it, is a ProgramWarning.
 """
 from __future__ import annotations
 
@@ -412,7 +418,8 @@ def gradient(text: str, wrt: str | Iterable[str] = (), floats: Mapping[str, bool
 def torch_op(name: str, text: str, **options: Any) -> Any:
     """A custom operator of torch, "library::name", that computes `text` and has its derivative: it works under autograd,
     torch.compile and torch.export. Its arguments are the program's inputs, tensors, and its params, by keyword; options are
-    those of fuse(). A program that updates an input in place has no derivative, and its operator mutates that argument.
+    those of fuse(). A program that updates an input in place has no derivative, and its operator mutates that argument: it is
+    called under torch.no_grad() where tensors require grad. There are no forward-mode and no second derivatives.
     torch.compile compiles anew for new shapes. Tensors with gaps are copied where no kernel takes them, as in a product.
     The same name again gives the same operator, if the program is the same, and is a ValueError otherwise.
 

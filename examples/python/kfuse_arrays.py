@@ -395,6 +395,8 @@ def dlpack_capsule(array, name):
 
 def dlpack_view(array, name):
     capsule, readonly = dlpack_capsule(array, name), False
+    if not _is_valid(capsule, b"dltensor_versioned") and not _is_valid(capsule, b"dltensor"):
+        raise TypeError(f"{name} is exported by its library as {capsule!r}, which is no DLPack capsule that can be used")
     if _is_valid(capsule, b"dltensor_versioned"):
         managed = DLManagedTensorVersioned.from_address(_pointer_in(capsule, b"dltensor_versioned"))
         if managed.major != 1:
