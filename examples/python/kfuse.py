@@ -135,6 +135,11 @@ class Function:
     """A program and the kernels that it has become; made by fuse(), whose options it has. It is copied and pickled by its text
     and options: kernels stay in their process."""
 
+    text: str
+    inputs: tuple[str, ...]  # names, in the order of positions
+    params: tuple[str, ...]
+    outputs: tuple[str, ...]
+
     def __init__(self, text, options):
         self.text, self.options = text, options
         given = dict(options)

@@ -296,7 +296,7 @@ class OtherKind:
         if hasattr(array, "__cuda_array_interface__"):
             return interface_view(array, name)
         raise TypeError(f"{name} is of {kind_name(array)}, no array of NumPy, torch, CuPy, JAX or by DLPack or "
-                        "__cuda_array_interface__; numpy.asarray() makes one")
+                        "__cuda_array_interface__; numpy.asarray() or torch.tensor() makes one")
 
     @staticmethod
     def empty(shape, code, device):
