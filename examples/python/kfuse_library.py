@@ -100,20 +100,10 @@ def open_library():
     failures = []
     for path in candidates():
         try:
-            return checked(path, ctypes.CDLL(path))
+            return ctypes.CDLL(path)
         except OSError as failure:
             failures.append(str(failure))
     raise SetupError("libkfuse is not found; build it, or say by KFUSE_LIB where it is: " + "; ".join(failures))
-
-
-def checked(path, lib):
-    """A library whose functions are those of this file."""
-    if not hasattr(lib, "kf_version"):
-        raise SetupError(f"{path} is another library than libkfuse; KFUSE_LIB says where that is")
-    lib.kf_version.restype = c_char_p
-    if lib.kf_version() != VERSION:
-        raise SetupError(f"{path} is libkfuse {lib.kf_version().decode()}, this module is for {VERSION.decode()}")
-    return lib
 
 
 @functools.lru_cache(None)
@@ -122,6 +112,7 @@ def library():
     lib = open_library()
     text, pointers = POINTER(c_char_p), POINTER(c_void_p)
     for name, result, arguments in [
+            ("version", c_char_p, []),
             ("session_open", c_int, [pointers, POINTER(KfSessionOptions)]),
             ("session_close", None, [c_void_p]),
             ("session_message", c_char_p, [c_void_p]),
@@ -142,8 +133,12 @@ def library():
             ("kernel_report", c_char_p, [c_void_p, c_int]),
             ("kernel_result", KfResult, [c_void_p]),
             ("free", None, [c_void_p])]:
-        function = getattr(lib, "kf_" + name)
+        function = getattr(lib, "kf_" + name, None)
+        if function is None:
+            raise SetupError(f"{lib._name} has no kf_{name}: it is another library than this module's, or an older one")
         function.restype, function.argtypes = result, arguments
+    if lib.kf_version() != VERSION:
+        raise SetupError(f"{lib._name} is libkfuse {lib.kf_version().decode()}, this module is for {VERSION.decode()}")
     return lib
 
 

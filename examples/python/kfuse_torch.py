@@ -5,6 +5,7 @@ without a device) and a derivative. One idea: both directions are Functions, and
 NAME_backward, so that torch.compile sees it, too."""
 import functools
 import re
+import threading
 import weakref
 
 import torch
@@ -17,6 +18,7 @@ from kfuse_program import Program
 
 
 _operators = {}  # by name: torch would replace one under those that still call it
+_making = threading.Lock()
 
 
 def torch_op(name, text, options):
@@ -24,9 +26,10 @@ def torch_op(name, text, options):
     if not isinstance(name, str):
         raise TypeError(f"an operator's name is a text, not of {arrays.kind_name(name)}")
     function = kfuse.fuse(text, **options)
-    if name not in _operators:
-        check_name(name)
-        _operators[name] = new_operator(name, function, options)
+    with _making:
+        if name not in _operators:
+            check_name(name)
+            _operators[name] = new_operator(name, function, options)
     known = _operators[name].function
     if (known.text, known.options) != (function.text, function.options):
         raise ValueError(f"the operator '{name}' is '{known.text}' already, with the options it has: another program needs "

@@ -213,13 +213,13 @@ class Surroundings(Told):
         return subprocess.run([sys.executable, "-c", head + text], capture_output=True, text=True, timeout=120,
                               env={**os.environ, **environment}).stderr
 
-    def test_libraries(self):
+    def test_other_libraries(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "other.so")
             with open(path[:-2] + "c", "w") as file:
                 file.write("int other;\n")
             subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", path[:-2] + "c", "-o", path], check=True)
-            self.assertIn(f"SetupError: {path} is another library than libkfuse", self.child("fuse('x')", KFUSE_LIB=path))
+            self.assertIn(f"SetupError: {path} has no kf_version: it is another library", self.child("fuse('x')", KFUSE_LIB=path))
             self.assertIn("SetupError: libkfuse is not found", self.child("fuse('x')", KFUSE_LIB=folder))
 
     def test_a_store_that_cannot_be_written(self):
