@@ -51,7 +51,10 @@ What is called
 
 A Function keeps its 128 newest kernels; they are closed when they are collected. Threads may share all of this. A thread
 waits for another only to tune for the same Function, or to launch what that other's session made while it tunes something.
-Functions, and operators of torch_op, are copied and pickled by their text and options; a process that is forked has no kernels yet.
+Ctrl-C ends a search of the main thread; one in another ends by its budget.
+
+Functions, and operators of torch_op, are copied and pickled by their text and options; a process that was forked has kernels
+of its own.
 
 Errors
 

@@ -76,10 +76,10 @@ def word(option, value, _):
 
 def dtype(option, value, choices):
     """A type's name, which types of NumPy, torch and JAX stand for."""
-    if value is None or isinstance(value, str):
-        return None if value is None else choose(option, value, choices)
-    name = getattr(value, "name", None) or getattr(value, "__name__", None) or str(value).removeprefix("torch.")
-    return choose(option, name, choices)
+    if value is None:
+        return None
+    name = value if isinstance(value, str) else getattr(value, "name", None) or getattr(value, "__name__", None)
+    return choose(option, name or str(value).removeprefix("torch."), choices)
 
 
 CHECKS = {"effort": (choose, EFFORTS), "math": (choose, MATHS), "out_dtype": (dtype, OUT_TYPES), "jobs": (whole, 4096),

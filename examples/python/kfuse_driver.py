@@ -1,7 +1,7 @@
 """The CUDA driver by ctypes: which device an address is on, and that the context of a device is current.
 
-In: a device's index, an address, a stream. Out: a device's index, whether its context was entered. One idea: contexts are the primary ones, which
-torch, CuPy and JAX work in, and each that is entered here is left here."""
+In: a device's index, an address, a stream. Out: a device's index, whether its context was entered. One idea: contexts are
+the primary ones, which torch, CuPy and JAX work in, and each that is entered here is left here."""
 import ctypes
 import functools
 from ctypes import c_int, c_uint64, c_void_p
