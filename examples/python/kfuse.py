@@ -25,9 +25,9 @@ without dimensions. An input that is called out is given by position.
 Results
 
 are new arrays, row-major, of the kind that the inputs have: NumPy's for NumPy's, torch's on the same device for torch's. A
-program with several outputs gives a tuple of them. An output that updates an input in place (`x = x * 2`) is that input's
-array, updated. `out=` gives an array to write to, or for several outputs a tuple of arrays or None; its type and shape are
-those of the output, its strides any, and it overlaps no input:
+program with several outputs gives a tuple of them, in the order of Function.outputs. An output that updates an input in place
+(`x = x * 2`) is that input's array, updated. `out=` gives an array to write to, or for several outputs a tuple of arrays or
+None; its type and shape are those of the output, its strides any, and it overlaps no input:
 
     f(x, g, out=y)
 
@@ -408,6 +408,8 @@ def gradient(text: str, wrt: str | Iterable[str] = (), floats: Mapping[str, bool
     """The backward program of `text` by the input or inputs `wrt` (none: all floating ones): a dict of "program", its text,
     "cotangents", the name of each output's, and "results", the name of each input's. `floats` says which inputs are floating,
     by name, where that is not all."""
+    if not isinstance(floats or {}, Mapping):
+        raise TypeError(f"floats is of {arrays.kind_name(floats)}; it is a dict, from names of inputs to True or False")
     wrt, floats = [wrt] if isinstance(wrt, str) else list(wrt), dict(floats or {})
     inputs, encoded = names_of(text)["inputs"], text.encode()
     for name in (*wrt, *floats):

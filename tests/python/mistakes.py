@@ -79,6 +79,7 @@ class Texts(Told):
         self.told(kfuse.ProgramError, "no input 'x'; it has xx, b; did you mean 'xx'", lambda: kfuse.gradient(text, "x"))
         self.told(kfuse.ProgramError, "no input 1; it has xx, b", lambda: kfuse.gradient(text, [1]))
         self.told(kfuse.ProgramError, "no input 'q'", lambda: kfuse.gradient(text, floats={"q": True}))
+        self.told(TypeError, "floats is of list; it is a dict", lambda: kfuse.gradient(text, floats=["xx"]))
 
 
 class Arguments(Told):
