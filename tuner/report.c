@@ -348,6 +348,8 @@ void report_json(Text *out, const Report *r) {
     json_whole(out, "edges", r->edges);
     json_whole(out, "mutants_refused", r->mutants);
     json_real(out, "took_s", r->took);
+    json_text(out, "store", r->store);
+    json_text(out, "store_note", r->store_note);
     text_add(out, ",");
     phases_json(out, &r->phases);
     text_printf(out, ",\"cached\":%s}\n", r->cached ? "true" : "false");

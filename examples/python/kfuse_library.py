@@ -103,7 +103,7 @@ def open_library():
             return ctypes.CDLL(path)
         except OSError as failure:
             failures.append(str(failure))
-    raise SetupError("libkfuse is not found (KFUSE_LIB says where it is): " + "; ".join(failures))
+    raise SetupError("libkfuse is not found; build it, or say by KFUSE_LIB where it is: " + "; ".join(failures))
 
 
 @functools.lru_cache(None)
@@ -133,10 +133,12 @@ def library():
             ("kernel_report", c_char_p, [c_void_p, c_int]),
             ("kernel_result", KfResult, [c_void_p]),
             ("free", None, [c_void_p])]:
-        function = getattr(lib, "kf_" + name)
+        function = getattr(lib, "kf_" + name, None)
+        if function is None:
+            raise SetupError(f"{lib._name} has no kf_{name}: it is another library than this module's, or an older one")
         function.restype, function.argtypes = result, arguments
     if lib.kf_version() != VERSION:
-        raise SetupError(f"libkfuse is {lib.kf_version().decode()}, this module is for {VERSION.decode()}")
+        raise SetupError(f"{lib._name} is libkfuse {lib.kf_version().decode()}, this module is for {VERSION.decode()}")
     return lib
 
 
