@@ -104,15 +104,16 @@ class ProgramWarning(UserWarning):
     """What kfuse warns of, such as a name that looks like another, or that nothing can be stored."""
 
 
-def fuse(text: str, *, effort: str = "normal", trials: int = 0, budget: float = 0, strategy: str | None = None, seed: int = 0,
-         jobs: int = 0, math: str = "default", out_dtype: Any = None, round_each_op: bool = False, device: str | None = None,
-         hot: bool = False, exact: bool = False, retune: bool = False, no_tune: bool = False, point: str | None = None,
-         source: str | None = None) -> Function:
+def fuse(text: str, *, effort: str = "normal", trials: int = 0, budget: float = 0, stop_at: float = 0,
+         strategy: str | None = None, seed: int = 0, jobs: int = 0, math: str = "default", out_dtype: Any = None,
+         round_each_op: bool = False, device: str | None = None, hot: bool = False, exact: bool = False, retune: bool = False,
+         no_tune: bool = False, point: str | None = None, source: str | None = None) -> Function:
     """A Function that computes the program `text`.
 
     effort         "quick", "normal" or "full": how many candidates are tried
     trials         candidates at most (0: by effort)
     budget         seconds for a search (0: 20)
+    stop_at        the part of the roof at which a search ends, such as 0.9 (0: nearly all of it)
     strategy       "auto", "grid", "random"; seed: of the strategy and of the data that kernels are judged with
     jobs           compile workers (0: by CPUs and memory)
     math           "default", "strict", "fast", "tf32"

@@ -51,8 +51,8 @@ def whole(option, value, most):
     return int(_between(option, value, most, numbers.Integral, "a whole number"))
 
 
-def seconds(option, value, most):
-    return float(_between(option, value, most, numbers.Real, "a number of seconds"))
+def real(option, value, most):
+    return float(_between(option, value, most, numbers.Real, "a number"))
 
 
 def _between(option, value, most, kind, kind_name):
@@ -83,7 +83,7 @@ def dtype(option, value, choices):
 
 
 CHECKS = {"effort": (choose, EFFORTS), "math": (choose, MATHS), "out_dtype": (dtype, OUT_TYPES), "jobs": (whole, 4096),
-          "trials": (whole, 2 ** 32 - 1), "seed": (whole, 2 ** 64 - 1), "budget": (seconds, 10 ** 9),
+          "trials": (whole, 2 ** 32 - 1), "seed": (whole, 2 ** 64 - 1), "budget": (real, 10 ** 9), "stop_at": (real, 1),
           **dict.fromkeys(("strategy", "device", "point", "source"), (word, None)),
           **dict.fromkeys(("round_each_op", "hot", "exact", "retune", "no_tune"), (flag, None))}
 

@@ -33,7 +33,7 @@ class Told(unittest.TestCase):
 class Options(Told):
     def test_of_another_type(self):
         for option, value, text in (
-                ("budget", "5", "budget is '5', of str; it is a number of seconds from 0"), ("budget", None, "of NoneType"),
+                ("budget", "5", "budget is '5', of str; it is a number from 0"), ("budget", None, "of NoneType"),
                 ("budget", True, "of bool"), ("trials", 2.5, "trials is 2.5, of float; it is a whole number from 0 to 4294967295"),
                 ("jobs", "2", "whole number"), ("seed", [1], "of list"), ("effort", 1, "choose normal, quick, full"),
                 ("effort", ["quick"], "effort is ..quick..,"), ("math", None, "choose default, strict, fast, tf32"),
@@ -47,7 +47,7 @@ class Options(Told):
         for option, value, text in (
                 ("effort", "fast", "effort is 'fast'; choose normal, quick, full"), ("out_dtype", "float", "choose bool"),
                 ("out_dtype", 3, "choose bool"), ("out_dtype", numpy.complex64, "out_dtype is 'complex64'; choose"),
-                ("budget", float("nan"), "from 0 to"), ("budget", float("inf"), "from 0 to"), ("trials", 2 ** 32, "from 0 to"),
+                ("stop_at", 90, "stop_at is 90; it is from 0 to 1"), ("budget", float("nan"), "from 0 to"), ("budget", float("inf"), "from 0 to"), ("trials", 2 ** 32, "from 0 to"),
                 ("jobs", -1, "from 0 to 4096"), ("point", "a\0b", "NUL"), ("source", "\ud800", "source is no text")):
             self.told(kfuse.UsageError, text, lambda: kfuse.fuse("x * 2", **{option: value}))
         self.told(TypeError, "unexpected keyword argument 'efort'", lambda: kfuse.fuse("x", efort="quick"))
