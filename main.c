@@ -171,8 +171,10 @@ static KfStatus check_options(const Job *job) {
     if (job->options->output_count > 0 && !writes)
         return job_complain(KF_USAGE, "-o goes with run, dump, emit, tune and onnx: kfuse run EXPR "
                                       "NAME=FILE.npy… -o OUT");
-    if (command != COMMAND_TEMPLATE &&
-        (job->options->line_count || job->options->reference_count || job->options->has_tolerance))
+    bool takes_file = command == COMMAND_TEMPLATE || (command == COMMAND_EMIT && job_is_file(job));
+    if ((!takes_file && job->options->line_count) ||
+        (command != COMMAND_TEMPLATE &&
+         (job->options->reference_count || job->options->has_tolerance)))
         return job_complain(KF_USAGE,
                             "a kernel's header lines and references go with kfuse tune FILE");
     if (command != COMMAND_EMIT &&
