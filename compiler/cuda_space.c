@@ -34,6 +34,7 @@ static uint32_t flight_bytes(const Plan *plan) {
 enum {
     VECTOR_BYTES = 16,
     FLIGHT_BYTES = 768,     /* 192 of 255 registers */
+    TILES_FROM = 1 << 16,   /* elements, below which they leave too few threads */
     RESIDENT_THREADS = 2048 /* of a multiprocessor; of compute capability 8.6 and 8.9 1536 */
 };
 
@@ -49,6 +50,21 @@ static uint32_t full_vector(const Plan *plan) {
     uint32_t vec = is_long(plan) ? 1 : VECTOR_BYTES / widest;
     while (vec > 1 && vec * flight_bytes(plan) > FLIGHT_BYTES) vec /= 2;
     return vec;
+}
+
+static bool any_load(const Plan *plan, bool (*is)(const Plan *plan, const Access *access)) {
+    for (uint32_t i = 0; i < plan->loads.count; i++)
+        if (is(plan, &plan->loads.data[i])) return true;
+    return false;
+}
+
+static bool is_strided(const Plan *plan, const Access *access) {
+    (void)plan;
+    return access->class == ACCESS_STRIDED;
+}
+
+bool cuda_tiles(const Plan *plan) {
+    return full_vector(plan) > 1 && any_load(plan, plan_reads_down);
 }
 
 static KnobText vec_knob(const Plan *plan) {
@@ -68,11 +84,16 @@ uint32_t cuda_knobs(const Plan *plan, KnobText knobs[CUDA_KNOBS]) {
     knobs[count++] = vec_knob(plan);
     int64_t vec = knobs[0].values[0];
     knobs[count++] = (KnobText){"BLOCK", {128, 256, 512, 1024}, 4};
-    knobs[count++] = (KnobText){"UNROLL", {1, 2, 4}, is_long(plan) ? 1 : 3};
+    bool tiles = cuda_tiles(plan);
+    knobs[count++] = (KnobText){"UNROLL", {1, 2, 4, 8}, is_long(plan) ? 1 : tiles ? 4 : 3};
     knobs[count++] = (KnobText){"GRID", {0, 8, 16}, 3};
     knobs[count++] = (KnobText){"NEXT", {0, 1}, 2};
     bool rows = plan->rank >= 2, line = language_linear(plan), first = rows_of_vectors(plan, vec);
-    if (rows && line) knobs[count++] = (KnobText){"INDEX", {first, !first}, 2};
+    if (tiles)
+        knobs[count++] =
+            line ? (KnobText){"INDEX", {first, !first, 2}, 3} : (KnobText){"INDEX", {1, 2}, 2};
+    else if (rows && line)
+        knobs[count++] = (KnobText){"INDEX", {first, !first}, 2};
     return count;
 }
 
@@ -91,6 +112,45 @@ static void print_divisible(Text *out, const Plan *plan, Arena *scratch) {
     text_add(out, "\n");
 }
 
+/* Whether tiles of `unit` rows fit: "kf_rows % 4 == 0 && kf_inT_x_s0 == 1 && kf_inT_x_s1 % 4 == 0", so
+ * that vectors down the rows are whole and aligned. */
+static const char *tiles_fit(const Plan *plan, const char *unit, Arena *scratch) {
+    uint32_t below = plan->rank - 2;
+    const char *rows = below == 0 ? "kf_rows" : arena_printf(scratch, "kf_e%u", below);
+    const char *fit = arena_printf(scratch, "%s %% %s == 0", rows, unit);
+    for (uint32_t i = 0; i < plan->loads.count; i++) {
+        const Access *access = &plan->loads.data[i];
+        for (uint32_t axis = 0; plan_reads_down(plan, access) && axis < plan->rank; axis++) {
+            if (!plan_stride_given(plan, access, axis)) continue;
+            const char *stride = plan_stride_name(scratch, access, axis);
+            fit = axis == below ? arena_printf(scratch, "%s && %s == 1", fit, stride)
+                                : arena_printf(scratch, "%s && %s %% %s == 0", fit, stride, unit);
+        }
+    }
+    return fit;
+}
+
+/* Where tiles of 4 rows fit, and there is much, nothing else is worth a try; 8 by 8 elements take the registers of a block of
+ * 256 threads. */
+static void print_tile_rules(Text *out, const Plan *plan, Arena *scratch) {
+    uint32_t full = full_vector(plan), least = full < 4 ? full : 4;
+    const char *unit = arena_printf(scratch, "%u", least);
+    text_printf(out,
+                "//! require  __INDEX__ != 2 || (__GRID__ == 0 && __UNROLL__ > 1 && __UNROLL__ <= "
+                "__VEC__ && %s)\n"
+                "//! prefer   __INDEX__ == 2 ? __UNROLL__ >= %u && __VEC__ * __UNROLL__ * "
+                "__BLOCK__ <= 16384"
+                " : !(kf_cols %% %u == 0 && %s && kf_rows * kf_cols >= %d)\n",
+                tiles_fit(plan, "__UNROLL__", scratch), least, least,
+                tiles_fit(plan, unit, scratch), TILES_FROM);
+}
+
+/* "TILES", or where INDEX is not 2 "OTHERWISE". */
+static const char *in_tiles(const Plan *plan, Arena *a, const char *tiles, const char *otherwise) {
+    return cuda_tiles(plan) ? arena_printf(a, "__INDEX__ == 2 ? %s : %s", tiles, otherwise)
+                            : otherwise;
+}
+
 /* A block of a rows kernel is as wide as a row has vectors, and as high as BLOCK allows. */
 static void print_launch(Text *out, const Plan *plan, bool twin, Arena *a) {
     const char *wide = "max(1, ceildiv(kf_cols, __VEC__))";
@@ -105,16 +165,21 @@ static void print_launch(Text *out, const Plan *plan, bool twin, Arena *a) {
     const char *line = arena_printf(a, "min(%s, __GRID__ ? sms * __GRID__ : 2147483647)", tiles);
     const char *x = arena_printf(a, "min(__BLOCK__, %s)", wide);
     const char *y = arena_printf(a, "max(1, __BLOCK__ // %s)", wide);
-    text_add(out, "//! launch   grid = ");
+    if (plan->rank >= 2 && language_linear(plan)) {
+        grid_x = arena_printf(a, "__INDEX__ ? %s : %s", grid_x, line);
+        grid_y = arena_printf(a, "__INDEX__ ? %s : 1", grid_y);
+        x = arena_printf(a, "__INDEX__ ? %s : __BLOCK__", x);
+        y = arena_printf(a, "__INDEX__ ? %s : 1", y);
+    }
+    const char *tiles_x = arena_printf(a, "ceildiv(kf_cols, __VEC__ * %d)", TILE_THREADS);
+    const char *tiles_y = arena_printf(
+        a, "min(65535, ceildiv(kf_rows, __UNROLL__ * (__BLOCK__ // %d)))", TILE_THREADS);
     if (plan->rank == 1)
-        text_printf(out, "%s  block = __BLOCK__", line);
-    else if (!language_linear(plan))
-        text_printf(out, "%s, %s  block = %s, %s", grid_x, grid_y, x, y);
+        text_printf(out, "//! launch   grid = %s  block = __BLOCK__", line);
     else
-        text_printf(out,
-                    "__INDEX__ ? %s : %s, __INDEX__ ? %s : 1"
-                    "  block = __INDEX__ ? %s : __BLOCK__, __INDEX__ ? %s : 1",
-                    grid_x, line, grid_y, x, y);
+        text_printf(out, "//! launch   grid = %s, %s  block = %s, %s",
+                    in_tiles(plan, a, tiles_x, grid_x), in_tiles(plan, a, tiles_y, grid_y),
+                    in_tiles(plan, a, "__BLOCK__", x), in_tiles(plan, a, "1", y));
     if (twin) text_printf(out, "  twin = %s_scalar", plan->name);
     text_add(out, "  dependent = 1");
     text_add(out, "\n");
@@ -132,13 +197,17 @@ void cuda_rules(Text *out, const Plan *plan, bool twin) {
     uint32_t full = full_vector(plan);
     print_divisible(out, plan, scratch);
     text_printf(out, "//! prefer   __VEC__ * __UNROLL__ * %u <= 256\n", flight_bytes(plan));
-    text_printf(out,
-                "//! prefer   __UNROLL__ == 1 ? __VEC__ == 1 || __VEC__ * __BLOCK__ * sms <= 2 * %s"
-                " : __VEC__ * __UNROLL__ * %d * sms <= %s\n",
-                total, RESIDENT_THREADS, total);
+    if (cuda_tiles(plan)) print_tile_rules(out, plan, scratch);
+    text_printf(
+        out,
+        "//! prefer   %s(__UNROLL__ == 1 ? __VEC__ == 1 || __VEC__ * __BLOCK__ * sms <= 2 * %s"
+        " : __VEC__ * __UNROLL__ * %d * sms <= %s)\n",
+        cuda_tiles(plan) ? "__INDEX__ == 2 || " : "", total, RESIDENT_THREADS, total);
     text_printf(out, "//! prefer   __VEC__ >= %u || %s < 2 * __VEC__ * %d * sms", full, total,
                 RESIDENT_THREADS);
     if (plan->rank >= 2) text_printf(out, " || kf_cols %% %u != 0", full);
+    if (cuda_tiles(plan)) text_add(out, " || __INDEX__ == 2");
+    if (any_load(plan, is_strided)) text_add(out, " || __VEC__ <= 2");
     text_add(out, "\n");
     text_printf(out, "//! prefer   __NEXT__ == (%s < %d)\n", total, CUDA_SHORT_ELEMENTS);
     print_launch(out, plan, twin, scratch);

@@ -5,9 +5,12 @@
 
 #include "compiler/language.h"
 
-enum { CUDA_KNOBS = 6 };
+enum { CUDA_KNOBS = 6, TILE_THREADS = 8 /* of a warp beside each other, the other ways below */ };
 
-/* VEC, BLOCK, UNROLL, GRID, NEXT, and INDEX where there are two ways to walk. Returns their
+/* Some array is read down (plan_reads_down), so that the kernel may walk in tiles (INDEX = 2). */
+bool cuda_tiles(const Plan *plan);
+
+/* VEC, BLOCK, UNROLL, GRID, NEXT, and INDEX where there are several ways to walk. Returns their
  * number. */
 uint32_t cuda_knobs(const Plan *plan, KnobText knobs[CUDA_KNOBS]);
 /* The lines "//! require", "//! prefer" and "//! launch"; `twin`: there is an entry NAME_scalar. */

@@ -133,6 +133,11 @@ static bool is_dense(const Plan *plan, const Access *access) {
     return true;
 }
 
+bool plan_reads_down(const Plan *plan, const Access *access) {
+    return plan->rank >= 2 && access->class == ACCESS_STRIDED &&
+           access->stride[plan->rank - 2] == 1 && plan_stride_given(plan, access, plan->rank - 2);
+}
+
 static AccessClass classify(const Plan *plan, const Access *access) {
     int64_t inner = access->stride[plan->rank - 1], outer = 0;
     for (uint32_t axis = 0; axis + 1 < plan->rank; axis++) outer |= access->stride[axis];

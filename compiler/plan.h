@@ -81,6 +81,8 @@ uint32_t plan_sizes(const Plan *plan, Arena *arena, const char **names); /* at m
  * "kf_in_x_s0". */
 bool plan_stride_given(const Plan *plan, const Access *access, uint32_t axis);
 const char *plan_stride_name(Arena *arena, const Access *access, uint32_t axis);
+/* A matrix transposed: contiguous down the rows, along the axis before the last. */
+bool plan_reads_down(const Plan *plan, const Access *access);
 /* The most elements that a plan with indices of 32 bits walks over, where an array of them has this type. */
 int64_t plan_index32_elements(DType type);
 /* Has one value for each result of a reduction, not one for each element. */

@@ -18,6 +18,7 @@ static void print_class(Text *out, const Plan *plan, const Access *access, const
         text_add(out, plan_stride_given(plan, access, axis) ? "*"
                       : access->stride[axis]                ? "1"
                                                             : "0");
+    if (plan_reads_down(plan, access)) text_add(out, ":down");
     if (access->alias) text_add(out, ":alias");
 }
 

@@ -24,6 +24,8 @@ static void strided(void **state) {
     (void)state;
     CHECK("x * 2", "x=10x10@128,1", "x=3x33@128,1");
     CHECK("x + y.T", "x=10x12 y=12x10", "x=33x5 y=5x33");
+    CHECK("x.T * y + b", "x=64x96 y=96x64 b=64", "x=8x200 y=200x8 b=8", "x=3x5 y=5x3 b=3");
+    CHECK("x.T - y", "x=3x16x32 y=3x32x16", "x=2x8x8 y=2x8x8", "x=2x5x3 y=2x3x5");
     CHECK("x - y", "x=300@2 y=300", "x=5@-3 y=5");
     CHECK("x - y", "x=30x20@-20,-1 y=30x20", "x=5x7@-7,-1 y=5x7");
 }

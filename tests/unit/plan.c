@@ -78,8 +78,9 @@ static void reductions_run_in_passes(void **state) {
 static void strides_decide(void **state) {
     (void)state;
     expect("x * 2", "x=10x10@128,1", "rank2 i32 in0:f32:rows:*1 out0:f32:dense");
-    expect("x * 2", "x=10x10@1,10", "rank2 i32 in0:f32:strided:** out0:f32:dense");
-    expect("x + x.T", "x=10x10", "rank2 i32 in0:f32:dense in0:f32:strided:** out0:f32:dense");
+    expect("x * 2", "x=10x10@1,10", "rank2 i32 in0:f32:strided:**:down out0:f32:dense");
+    expect("x + x.T", "x=10x10", "rank2 i32 in0:f32:dense in0:f32:strided:**:down out0:f32:dense");
+    expect("x * 2", "x=10x10@2,20", "rank2 i32 in0:f32:strided:** out0:f32:dense");
     expect("x * 2", "x=10@-1", "rank1 i32 in0:f32:strided:* out0:f32:dense");
     expect("x * 2", "x=10@0", "rank1 i32 in0:f32:scalar:0 out0:f32:dense");
     /* a column-major output and input walk together */

@@ -22,7 +22,7 @@ static int find_compiler(void **state) {
 }
 
 static void add_program(Arena *arena, Subjects *subjects, const char *const program[2],
-                        DType dtype) {
+                        const char *where, DType dtype) {
     Program plain = program_make(arena, program[0], program[1]);
     Program p = program_make(arena, program[0], fused_inputs(arena, program[1], &plain, dtype));
     const Library *library = library_open(arena, "cuda", p.registry);
@@ -30,7 +30,7 @@ static void add_program(Arena *arena, Subjects *subjects, const char *const prog
     Kernels kernels = kernels_find(arena, library, ir);
     assert_non_null(kernels.list.data[0].plan); /* the generated one comes first */
     subject_add(arena, subjects, arena_printf(arena, "%s %s", program[0], dtype_name(dtype)), ir,
-                &kernels.list.data[0], NULL, getenv("KF_CHECK_ALL") ? 1000 : POINTS, dtype);
+                &kernels.list.data[0], where, getenv("KF_CHECK_ALL") ? 1000 : POINTS, dtype);
 }
 
 static void programs_are_right(void **state) {
@@ -42,7 +42,7 @@ static void programs_are_right(void **state) {
     (void)state;
     for (size_t p = 0; p < sizeof fused_programs / sizeof *fused_programs; p++)
         for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
-            add_program(arena, &subjects, fused_programs[p], dtypes[d]);
+            add_program(arena, &subjects, fused_programs[p], NULL, dtypes[d]);
     if (!judge_compile(&subjects, &why) || !judge_all(&subjects, &counts, &why))
         fail_msg("%s", why.text);
     printf("shim: %u fused programs, %u points, %u edges\n", counts.programs, counts.points,
@@ -50,7 +50,32 @@ static void programs_are_right(void **state) {
     arena_close(arena);
 }
 
+/* Arrays that are contiguous down the rows, by vectors down the rows. */
+static void tiles_are_right(void **state) {
+    static const char *const programs[][2] = {
+        {"x.T + y", "x=32x64 y=64x32"},
+        {"relu(x.T)", "x=72x40"},
+        {"(x.T + y) * b", "x=3x48x16 y=3x16x48 b=48"},
+        {"x.T * s + y.T", "x=2x24x8 y=2x24x8 s=8x1"},
+    };
+    static const DType dtypes[] = {DT_F64, DT_F32, DT_BF16};
+    Arena *arena = arena_open();
+    Subjects subjects = {0};
+    JudgeCounts counts = {0};
+    Why why = {""};
+    (void)state;
+    for (size_t p = 0; p < sizeof programs / sizeof *programs; p++)
+        for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
+            add_program(arena, &subjects, programs[p], "INDEX=2", dtypes[d]);
+    if (!judge_compile(&subjects, &why) || !judge_all(&subjects, &counts, &why))
+        fail_msg("%s", why.text);
+    printf("shim: %u programs in tiles, %u points\n", counts.programs, counts.points);
+    assert_true(counts.points >= counts.programs);
+    arena_close(arena);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(programs_are_right)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(programs_are_right),
+                                       cmocka_unit_test(tiles_are_right)};
     return cmocka_run_group_tests(tests, find_compiler, NULL);
 }
