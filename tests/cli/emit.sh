@@ -51,6 +51,7 @@ if [ "$(uname -m)" = x86_64 ]; then
 
     # The launcher refuses arrays that the kernel was not made for, with what is wrong.
     cat >calls.c <<'END'
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include "chain/chain.h"
@@ -106,6 +107,13 @@ int main(void) {
     in[0].dim[0] = in[2].dim[0] = 1, in[0].dim[1] = in[1].dim[0] = in[2].dim[1] = INT64_MAX;
     if (chain_workspace(in, 1) >= 0) return puts("a workspace for 2^63 elements"), 1;
     reset();
+    for (int i = 0; i < 3; i++) {
+        static const int none[] = {0, -3, INT_MIN};
+        int got = chain_launch(in, &to, NULL, 0, none[i]);
+        if (got != KF_CALL_THREADS) return printf("%d threads: %s\n", none[i], chain_error(got)), 1;
+        if (chain_workspace(in, none[i]) >= 0) return printf("a workspace for %d threads\n", none[i]), 1;
+    }
+    if (chain_launch(in, &to, NULL, 0, INT_MAX) != KF_CALL_OK) return puts("many threads"), 1;
     puts("all refused");
     return 0;
 }
