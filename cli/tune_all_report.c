@@ -100,7 +100,7 @@ static void json_end(const Fleet *fleet, const Count *count) {
     printf("}\n");
 }
 
-void tune_all_report(const Fleet *fleet) {
+size_t tune_all_report(const Fleet *fleet) {
     Count count = {0};
     bool json = fleet->options->json;
     for (size_t i = 0; i < fleet->list.count; i++) {
@@ -115,4 +115,5 @@ void tune_all_report(const Fleet *fleet) {
         json_end(fleet, &count);
     else
         text_end(fleet, &count);
+    return count.left;
 }
