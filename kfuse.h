@@ -284,7 +284,7 @@ KF_API KfResult kf_kernel_result(const KfKernel *kernel);
 /* Files that need neither kfuse nor a compiler where they run: the kernels' text and binaries, a
  * launcher in C with a test of itself, a manifest (doc/exporting.md). */
 typedef struct KfEmitOptions {
-    const char *folder; /* made if need be; files that are there are replaced */
+    const char *folder; /* made if need be; what an earlier export of this name left is replaced */
     const char *name;   /* of files and functions, a C identifier; NULL: "kernel" */
     const char *archs;  /* "sm_80,sm_90": CUDA's; NULL: the kernel's device's, or sm_80 and sm_90 */
     const char

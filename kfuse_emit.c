@@ -309,6 +309,8 @@ static void summarise(Text *out, const Export *e, const ExportFiles *files, cons
     for (uint32_t i = 0; i < files->list.count; i++)
         text_printf(out, "wrote      %s/%s   %zu bytes\n", folder, files->list.data[i].name,
                     files->list.data[i].text.length);
+    for (uint32_t i = 0; i < files->removed.count; i++)
+        text_printf(out, "removed    %s/%s   of an earlier emit\n", folder, files->removed.data[i]);
 }
 
 static KfStatus fill(KfProgram *program, const KfKernel *kernel, const KfEmitOptions *o,
@@ -342,8 +344,11 @@ KfStatus kf_emit(KfProgram *program, const KfKernel *kernel, const KfEmitOptions
     Arena *arena = arena_open();
     e.ir = program_ir(program, e.language);
     status = fill(program, kernel, options, archs, arena, &e);
-    if (status == KF_OK &&
-        (!export_files(arena, &e, &files, &why) || !export_write(&files, options->folder, &why)))
+    if (status == KF_OK && !export_files(arena, &e, &files, &why))
+        status = session_say(program->session, KF_ENVIRONMENT, "%s", why.text);
+    if (status == KF_OK && !export_fits(arena, &e, &files, options->folder, &why))
+        status = session_say(program->session, KF_USAGE, "%s", why.text);
+    if (status == KF_OK && !export_write(arena, &e, &files, options->folder, &why))
         status = session_say(program->session, KF_ENVIRONMENT, "%s", why.text);
     if (status == KF_OK) {
         summarise(&text, &e, &files, options->folder);
