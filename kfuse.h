@@ -287,9 +287,9 @@ typedef struct KfEmitOptions {
     const char *folder; /* made if need be; what an earlier export of this name left is replaced */
     const char *name;   /* of files and functions, a C identifier; NULL: "kernel" */
     const char *archs;  /* "sm_80,sm_90": CUDA's; NULL: the kernel's device's, or sm_80 and sm_90 */
-    const char
-        *point; /* as KfTuneOptions.point; NULL: the kernel's, else stored ones, else the default */
-    bool header; /* all in one file, NAME.h */
+    const char *point;  /* as KfTuneOptions.point, and behind it "; sm_80 4096x64 A | B" for other
+                          sizes and architectures; NULL: the kernel's, stored ones, the default */
+    bool header;        /* all in one file, NAME.h */
 } KfEmitOptions;
 /* `kernel`, tuned from `program`, says the point and the device; NULL: no device is needed, and the language is
  * CUDA, or C if program's device is the cpu. *summary, a line a file and a line for what was chosen, is freed with kf_free. */

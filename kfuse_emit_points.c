@@ -2,6 +2,7 @@
  * The first is for any sizes and architecture: the kernel that was tuned now, the point that was given,
  * a stored one, or the analytic default. More come from the store: the same program tuned for other
  * sizes, or on another architecture. */
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "kfuse_objects.h"
 
 enum { VARIANTS_MOST = 16 };
+#define BUCKET_MOST ((int64_t)1 << 62)
 
 typedef struct Points {
     KfProgram *program;
@@ -87,8 +89,9 @@ static int arch_of_key(const char *text) {
 static bool read_bucket(const char *text, uint32_t rank, int64_t *extent) {
     for (uint32_t i = 0; i < rank; i++) {
         char *end;
-        extent[i] = strtoll(text, &end, 10);
-        if (end == text || *end != (i + 1 < rank ? 'x' : '\n')) return false;
+        extent[i] = isdigit((unsigned char)*text) ? strtoll(text, &end, 10) : 0;
+        if (extent[i] < 1 || extent[i] > BUCKET_MOST || *end != (i + 1 < rank ? 'x' : '\n'))
+            return false;
         text = end + 1;
     }
     return true;
@@ -255,16 +258,20 @@ static KfStatus choose_step(Points *p, uint32_t step, const char *labels, Choice
     return choose_stored(p, problem, choice) ? KF_OK : choose_default(p, problem, choice);
 }
 
-static KfStatus add_first(Points *p, const char *point) {
+static KfStatus choose_steps(Points *p, const char *labels, Choice **choices) {
     uint32_t steps = partition_count(p->partition);
-    Choice *choices = arena_array(p->arena, Choice, steps);
     KfStatus status = KF_OK;
-    const char *labels = point ? point : p->kernel ? p->kernel->report.winner : NULL;
+    *choices = arena_array(p->arena, Choice, steps);
     for (uint32_t s = 0; s < steps && status == KF_OK; s++)
-        status = choose_step(p, s, labels, &choices[s]);
+        status = choose_step(p, s, labels, &(*choices)[s]);
+    return status;
+}
+
+static KfStatus add_first(Points *p) {
+    Choice *choices;
+    KfStatus status = choose_steps(p, p->kernel ? p->kernel->report.winner : NULL, &choices);
     if (status != KF_OK) return status;
-    if (point) choices[0].origin = "given";
-    if (!point && p->kernel) {
+    if (p->kernel) {
         const Report *r = &p->kernel->report;
         choices[0].origin =
             arena_printf(p->arena, "tuned on %s (%s) at %s", r->device, r->software, r->shape);
@@ -273,6 +280,63 @@ static KfStatus add_first(Points *p, const char *point) {
     }
     add_variant(p, 0, NULL, choices);
     return KF_OK;
+}
+
+/* --- points that are given: "A | B; sm_80 4096x64 C | D", variants with what they are for */
+
+static bool is_listed(const Points *p, int arch) {
+    bool listed = false;
+    for (const int *a = p->arch; *a; a++) listed |= *a == arch;
+    return listed;
+}
+
+/* What stands before the labels, if anything does: "sm_90", "4096x64", a blank behind each. */
+static const char *read_target(Arena *arena, const char *text, int *arch, const char **sizes) {
+    int length = 0;
+    *arch = 0;
+    *sizes = NULL;
+    text += strspn(text, " ");
+    if (strncmp(text, "sm_", 3) == 0 && sscanf(text, "sm_%3d%n ", arch, &length) == 1)
+        text += length, text += strspn(text, " ");
+    if (!isdigit((unsigned char)*text)) return text;
+    *sizes = arena_printf(arena, "%.*s\n", (int)strcspn(text, " "), text);
+    return text + strcspn(text, " ");
+}
+
+/* One of the list; the first is for any sizes and architecture. */
+static KfStatus add_given(Points *p, const char *text, bool first) {
+    KfSession *session = p->program->session;
+    int64_t extent[RANK_MAX];
+    Choice *choices;
+    int arch = 0;
+    const char *sizes = NULL, *labels = text;
+    if (!first) labels = read_target(p->arena, text, &arch, &sizes);
+    uint32_t steps = partition_count(p->partition), given = labels_count(labels);
+    if (given != steps || (!first && !*(labels + strspn(labels, " "))))
+        return session_say(session, KF_USAGE, "'%s' is no point for each of %u kernel%s", text,
+                           steps, steps == 1 ? "" : "s");
+    if (arch && !is_listed(p, arch))
+        return session_say(session, KF_USAGE, "a point for sm_%d, which --arch does not list",
+                           arch);
+    KfStatus status = choose_steps(p, labels, &choices);
+    if (status != KF_OK) return status;
+    const Bound *bound = p->partition->parts[0]->problem.kernels[choices[0].kernel].bounds[0];
+    if (sizes && !read_bucket(sizes, bound->rank, extent))
+        return session_say(session, KF_USAGE, "'%s': this kernel is tuned by %u sizes",
+                           one_line(p->arena, sizes), bound->rank);
+    choices[0].origin = "given";
+    add_variant(p, arch, sizes ? extent : NULL, choices);
+    return KF_OK;
+}
+
+static KfStatus add_all_given(Points *p, const char *points) {
+    KfStatus status = KF_OK;
+    for (bool first = true; points && status == KF_OK; first = false) {
+        size_t length = strcspn(points, ";");
+        status = add_given(p, arena_copy(p->arena, points, length), first);
+        points = points[length] ? points + length + 1 : NULL;
+    }
+    return status;
 }
 
 /* --- more from the store, of programs of one kernel */
@@ -358,9 +422,10 @@ static KfStatus add_older(Points *p) {
 
 /* --- all together */
 
-static KfStatus find_partition(Points *p, const char *point) {
+/* The problems of a partition that is not tuned. */
+static KfStatus build_parts(Points *p) {
     const Device *device = device_find(strcmp(p->e->language, "c") == 0 ? "cpu" : "cuda");
-    Partitions *partitions = arena_new(p->arena, Partitions);
+    KfStatus status = KF_OK;
     int newest = 0;
     for (const int *a = p->arch; *a; a++) newest = *a > newest ? *a : newest;
     TuneProblem where = {.device = device,
@@ -368,14 +433,6 @@ static KfStatus find_partition(Points *p, const char *point) {
                          .ir = p->e->ir,
                          .store = p->program->session->store};
     const ProblemOptions options = {.math = p->program->math};
-    KfStatus status = pipeline_partitions(p->program, p->arena, p->e->language, partitions);
-    if (status != KF_OK) return status;
-    if (partitions->list.count == 0)
-        return session_say(p->program->session, KF_NO_KERNEL,
-                           "no output has elements: there is nothing to emit");
-    p->partition =
-        point ? partition_of(p->program->session, partitions, point) : &partitions->list.data[0];
-    if (!p->partition) return KF_USAGE;
     for (uint32_t i = 0; i < partition_count(p->partition) && status == KF_OK; i++) {
         Part *part = p->partition->parts[i];
         problem_build(p->arena, &where, part->ir, NULL, &part->kernels, &options, &part->problem);
@@ -384,12 +441,35 @@ static KfStatus find_partition(Points *p, const char *point) {
     return status;
 }
 
+/* The kernel's own, that of the first variant of *points, which a partition's name comes off, or the first. */
+static KfStatus find_partition(Points *p, const char **points) {
+    KfSession *session = p->program->session;
+    Partitions *partitions = arena_new(p->arena, Partitions);
+    KfStatus status = KF_OK;
+    if (p->kernel)
+        array_push(p->arena, &partitions->list, *p->kernel->partition);
+    else
+        status = pipeline_partitions(p->program, p->arena, p->e->language, partitions);
+    if (status != KF_OK) return status;
+    if (partitions->list.count == 0)
+        return session_say(session, KF_NO_KERNEL,
+                           "no output has elements: there is nothing to emit");
+    p->partition = &partitions->list.data[0];
+    if (*points) {
+        const char *first = arena_copy(p->arena, *points, strcspn(*points, ";")), *labels = first;
+        p->partition = partition_of(session, p->arena, partitions, &labels);
+        *points += labels - first;
+    }
+    if (!p->partition) return KF_USAGE;
+    return p->kernel ? KF_OK : build_parts(p);
+}
+
 KfStatus emit_points(KfProgram *program, const KfKernel *kernel, const char *point, const int *arch,
                      Arena *arena, Export *e) {
-    Points p = {program, kernel, arena, e, arch, kernel ? kernel->partition : NULL};
+    Points p = {program, kernel, arena, e, arch, NULL};
     uint32_t count;
-    KfStatus status = kernel ? KF_OK : find_partition(&p, point);
-    if (status == KF_OK) status = add_first(&p, point);
+    KfStatus status = find_partition(&p, &point);
+    if (status == KF_OK) status = point ? add_all_given(&p, point) : add_first(&p);
     if (status != KF_OK) return status;
     e->chain = p.partition->chain;
     e->identity = p.partition->parts[0]->problem.identity;

@@ -190,8 +190,13 @@ const Binary *partition_binaries(Arena *arena, const Partition *partition);
 /* "VEC=4 BLOCK=256 | softmax:TPR=32": a label for each kernel; how many, and that of kernel `index`. */
 uint32_t labels_count(const char *labels);
 const char *labels_at(Arena *arena, const char *labels, uint32_t index);
-/* The first partition with as many kernels as there are labels; NULL after a message. */
-const Partition *partition_of(KfSession *session, const Partitions *partitions, const char *labels);
+/* Which of the kernels a label names, and the point; NULL with *why. */
+const Kernel *labels_find(Arena *arena, const Kernels *kernels, const char *label, Point *point,
+                          const char **why);
+/* The first partition whose kernels have these points, or else the first with as many kernels; NULL after a
+ * message. Where a partition's name and a colon stand in front it is that one, and they come off *labels. */
+const Partition *partition_of(KfSession *session, Arena *arena, const Partitions *partitions,
+                              const char **labels);
 /* Leaves the partition alone whose kernels have these points; false after a message. */
 bool partition_fix(KfSession *session, Arena *arena, Partitions *partitions, const char *labels);
 /* Gives the parts what the store has for such winners; false if it has them no more. */

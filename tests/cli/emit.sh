@@ -154,7 +154,6 @@ expect_status 0
 for file in soft.cu soft.h soft.c soft_binaries.h soft.sm_80.cubin soft.sm_90.cubin soft.ptx soft.json; do
     [ -s soft/$file ] || fail "no soft/$file"
 done
-grep -q '"command": "kfuse emit ' soft/soft.json || fail "no command in the manifest"
 grep -Erl "$(date +%Y)-|$PWD|$HOME/" soft --include='*.[ch]' --include='*.json' --include='*.cu' && fail "a date or path in a file"
 cc $warnings -DKF_SELFTEST soft/soft.c -lm -o selftest || fail "soft.c"
 if [ "$device" = cpu ] && [ ! -e /dev/nvidiactl ]; then
@@ -171,9 +170,6 @@ cuda 'sum(x * y, axis=all)' --shape x=8x1 --shape y=1x9 --arch sm_90 --name devi
 expect_status 0
 grep -q 'if (span(d\[0\]) \* span(d\[1\]) > 1073741824) return false;' device/device.c || fail "indices of 32 bits"
 cc $warnings -DKF_SELFTEST device/device.c -lm -o selftest || fail "device.c"
-command=$(sed -n 's/^  "command": "kfuse \(.*\) -o DIR",$/\1/p' device/device.json)
-eval "run \"\$KFUSE\" $command -o again"
-diff -r device again || fail "made again by: $command"
 printf '#include "soft/soft.h"\nint main() { return soft_error(0) == nullptr; }\n' >soft.cpp
 command -v c++ >/dev/null && { c++ -Wall -Werror -I. -c soft.cpp -o soft.o || fail "soft.h in C++"; }
 if command -v nvcc >/dev/null; then
