@@ -79,10 +79,14 @@ static bool is_alike(const char *a, const char *b) {
     return *a == *b;
 }
 
+/* 90 of "cuda 9.0 …", 0 of a CPU; -1 of other devices, whose times say nothing here. */
 static int arch_of_key(const char *text) {
     const char *device = field(text, "device", 0);
-    int major = 0, minor = 0;
-    return device && sscanf(device, "cuda %d.%d", &major, &minor) == 2 ? 10 * major + minor : 0;
+    int major, minor;
+    if (device && strncmp(device, "cpu ", 4) == 0) return 0;
+    return device && sscanf(device, "cuda %2d.%1d", &major, &minor) == 2 && major > 0 && minor >= 0
+               ? 10 * major + minor
+               : -1;
 }
 
 /* "4096x4096" -> extents; false where it is not of that rank, or is of one shape alone. */
@@ -212,10 +216,14 @@ static KfStatus choose_label(Points *p, uint32_t step, const char *label, Choice
     return session_say(p->program->session, KF_USAGE, "%s", why);
 }
 
+static bool is_listed(const Points *p, int arch) {
+    bool listed = false;
+    for (const int *a = p->arch; *a; a++) listed |= *a == arch;
+    return listed;
+}
+
 static bool shipped(const Points *p, int arch) {
-    for (const int *a = p->arch; *a; a++)
-        if (*a == arch) return true;
-    return !*p->arch;
+    return *p->arch ? is_listed(p, arch) : arch == 0;
 }
 
 /* The best that the store has for the bucket, on the newest architecture that is shipped. */
@@ -283,12 +291,6 @@ static KfStatus add_first(Points *p) {
 }
 
 /* --- points that are given: "A | B; sm_80 4096x64 C | D", variants with what they are for */
-
-static bool is_listed(const Points *p, int arch) {
-    bool listed = false;
-    for (const int *a = p->arch; *a; a++) listed |= *a == arch;
-    return listed;
-}
 
 /* What stands before the labels, if anything does: "sm_90", "4096x64", a blank behind each. */
 static const char *read_target(Arena *arena, const char *text, int *arch, const char **sizes) {
