@@ -78,7 +78,8 @@ static void wait_for_compilers(Tuning *t) {
 static void loop(Tuning *t) {
     bool exclusive = t->problem->device->host_exclusive;
     while (!(t->tuned->stopped = stop(t))) {
-        if (exclusive && t->ready.count > 0 && tuning_left(t) < COMPILE_SHARE * t->options->budget)
+        bool something = t->best > 0 || t->ready_next < t->ready.count;
+        if (exclusive && something && tuning_left(t) < COMPILE_SHARE * t->options->budget)
             stop_compiling(t);
         bool compiling = workers_pending(t->workers, t->owner) > 0;
         if (compiling && workers_wait(t->workers, 0)) continue;

@@ -16,20 +16,21 @@ const StoredTrial *tuning_known(const Tuning *t, const char *label) {
 }
 
 /* What is imported is asked last; it may have come without its binary. */
-static bool stored_binary(const Tuning *t, const char *label, Binary *binary) {
+static bool stored_binary(const Tuning *t, const char *label, Binary *binary, bool *foreign) {
     const TuneProblem *p = t->problem;
     Store *stores[] = {p->store, store_imported(p->store)};
     for (int i = 0; i < 2 && stores[i]; i++)
         if (store_binary(stores[i], &p->key, label, t->arena, &binary->bytes, &binary->size))
-            return true;
+            return *foreign = i == 1, true;
     return false;
 }
 
 static void companion_from_store(Tuning *t, uint32_t index) {
     const Companion *companion = &t->problem->companions[index];
+    bool foreign;
     for (uint32_t m = 0; m < companion->source_count; m++)
         stored_binary(t, arena_printf(t->arena, "%s.%u", companion->label, m),
-                      &t->companion_binaries[index][m]);
+                      &t->companion_binaries[index][m], &foreign);
 }
 
 static bool is_legal(const Tuning *t, const Candidate *c) {
@@ -50,7 +51,7 @@ static bool take_stored(Tuning *t, const StoredTrial *trial) {
         return false;
     if (trial->imported && strcmp(trial->shape, t->problem->key.shape) == 0)
         c.claimed = trial->result.time;
-    bool compiled = stored_binary(t, c.label, &binary);
+    bool compiled = stored_binary(t, c.label, &binary, &c.foreign);
     if (!compiled && !trial->imported) return false;
     array_push(t->arena, &t->tuned->candidates, c);
     uint32_t index = t->tuned->candidates.count - 1;
