@@ -11,7 +11,6 @@
 #include "kfuse_objects.h"
 
 enum { VARIANTS_MOST = 16 };
-#define BUCKET_MOST ((int64_t)1 << 62)
 
 typedef struct Points {
     KfProgram *program;
@@ -54,59 +53,30 @@ static DeviceIdentity *stand_in(Arena *arena, const Device *device, int arch) {
 
 /* --- stored points */
 
-/* The value of the line "name=…" that begins at or behind `at`, up to its end; NULL if there is none. */
-static const char *field(const char *text, const char *name, uint32_t nth) {
-    size_t length = strlen(name);
-    for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
-        if (strncmp(text, name, length) == 0 && text[length] == '=' && nth-- == 0)
-            return text + length + 1;
-    return NULL;
-}
-
-static bool is_loose(const char *line) {
-    return strncmp(line, "bucket=", 7) == 0 || strncmp(line, "device=", 7) == 0 ||
-           strncmp(line, "compiler=", 9) == 0;
-}
-
-/* Whether two keys are the same program, for other sizes or on another device. */
-static bool is_alike(const char *a, const char *b) {
-    while (*a && *b) {
-        size_t na = strcspn(a, "\n"), nb = strcspn(b, "\n");
-        bool same = na == nb && memcmp(a, b, na) == 0;
-        if (!same && !(is_loose(a) && is_loose(b))) return false;
-        a += na + (a[na] == '\n'), b += nb + (b[nb] == '\n');
-    }
-    return *a == *b;
-}
-
-/* 90 of "cuda 9.0 …", 0 of a CPU; -1 of other devices, whose times say nothing here. */
-static int arch_of_key(const char *text) {
-    const char *device = field(text, "device", 0);
-    int major, minor;
-    if (device && strncmp(device, "cpu ", 4) == 0) return 0;
-    return device && sscanf(device, "cuda %2d.%1d", &major, &minor) == 2 && major > 0 && minor >= 0
-               ? 10 * major + minor
-               : -1;
-}
-
-/* "4096x4096" -> extents; false where it is not of that rank, or is of one shape alone. */
-static bool read_bucket(const char *text, uint32_t rank, int64_t *extent) {
-    for (uint32_t i = 0; i < rank; i++) {
-        char *end;
-        extent[i] = isdigit((unsigned char)*text) ? strtoll(text, &end, 10) : 0;
-        if (extent[i] < 1 || extent[i] > BUCKET_MOST || *end != (i + 1 < rank ? 'x' : '\n'))
-            return false;
-        text = end + 1;
-    }
-    return true;
-}
-
+/* To be shown: a store from elsewhere may have any bytes. */
 static const char *one_line(Arena *arena, const char *text) {
-    return arena_copy(arena, text, strcspn(text, "\n"));
+    char *line = arena_copy(arena, text, strcspn(text, "\n"));
+    for (char *at = line; *at; at++)
+        if (text_is_control(*at)) *at = ' ';
+    return line;
+}
+
+/* Whether a stored point can be launched, `here`: on the program's own shape. */
+static bool runs(Points *p, const TuneProblem *problem, const Choice *choice, bool here) {
+    const TuneKernel *k = &problem->kernels[choice->kernel];
+    const Template *template = k->kernel.template;
+    const Bound *bound = k->bounds[0];
+    Run run = {0};
+    const char *why;
+    if (here)
+        return tune_run(p->arena, template, bound, &choice->point, problem->identity, &run, &why);
+    return run_add(p->arena, &run, template, &choice->point, bound,
+                   tune_bindings(p->arena, bound, problem->identity), 0, &why);
 }
 
 /* The fastest right trial of a key: a candidate's, for the eager chain and the roof have trials, too. */
-static bool best_trial(Points *p, const TuneProblem *problem, const char *key, Choice *choice) {
+static bool best_trial(Points *p, const TuneProblem *problem, const char *key, bool here,
+                       Choice *choice) {
     StoreKey whole = {key, ""};
     uint32_t count;
     const char *why;
@@ -117,14 +87,15 @@ static bool best_trial(Points *p, const TuneProblem *problem, const char *key, C
         Choice found = *choice;
         if (result->outcome != OUTCOME_OK || !(result->time > 0) ||
             (choice->time > 0 && result->time >= choice->time) ||
-            !tune_find(p->arena, problem, trials[i].point, &found.kernel, &found.point, &why))
+            !tune_find(p->arena, problem, trials[i].point, &found.kernel, &found.point, &why) ||
+            !runs(p, problem, &found, here))
             continue;
         *choice = found;
         choice->time = result->time;
         choice->spread = isfinite(result->spread) ? result->spread : 0;
         choice->origin = arena_printf(p->arena, "%s: tuned on %s at %s",
                                       trials[i].imported ? "imported, not judged here" : "stored",
-                                      one_line(p->arena, field(key, "device", 0)),
+                                      one_line(p->arena, key_field(key, "device", 0)),
                                       one_line(p->arena, trials[i].shape));
     }
     return choice->time > 0;
@@ -233,16 +204,17 @@ static bool choose_stored(Points *p, const TuneProblem *problem, Choice *choice)
     const char *const *keys = store_keys(p->program->session->store, p->arena, &count);
     for (uint32_t i = 0; i < count; i++) {
         Choice found = *choice;
-        int arch = arch_of_key(keys[i]);
+        int arch = key_arch(keys[i]);
         bool bucket = true;
-        if (!shipped(p, arch) || arch <= newest || !is_alike(keys[i], problem->key.text)) continue;
+        if (!shipped(p, arch) || arch <= newest || !keys_are_alike(keys[i], problem->key.text))
+            continue;
         for (uint32_t k = 0; k < problem->kernel_count; k++) {
-            const char *mine = field(problem->key.text, "bucket", k),
-                       *other = field(keys[i], "bucket", k);
+            const char *mine = key_field(problem->key.text, "bucket", k),
+                       *other = key_field(keys[i], "bucket", k);
             bucket &= mine && other && strcspn(mine, "\n") == strcspn(other, "\n") &&
                       strncmp(mine, other, strcspn(mine, "\n")) == 0;
         }
-        if (!bucket || !best_trial(p, problem, keys[i], &found)) continue;
+        if (!bucket || !best_trial(p, problem, keys[i], true, &found)) continue;
         *choice = found;
         newest = arch;
     }
@@ -323,7 +295,7 @@ static KfStatus add_given(Points *p, const char *text, bool first) {
     KfStatus status = choose_steps(p, labels, &choices);
     if (status != KF_OK) return status;
     const Bound *bound = p->partition->parts[0]->problem.kernels[choices[0].kernel].bounds[0];
-    if (sizes && !read_bucket(sizes, bound->rank, extent))
+    if (sizes && !key_bucket(sizes, bound->rank, extent))
         return session_say(session, KF_USAGE, "'%s': this kernel is tuned by %u sizes",
                            one_line(p->arena, sizes), bound->rank);
     choices[0].origin = "given";
@@ -346,13 +318,13 @@ static KfStatus add_all_given(Points *p, const char *points) {
 static void add_alike(Points *p, const TuneProblem *problem, const char *key) {
     int64_t extent[RANK_MAX];
     Choice choice = {0};
-    int arch = arch_of_key(key);
-    if (!shipped(p, arch) || !is_alike(key, problem->key.text) ||
-        !best_trial(p, problem, key, &choice))
+    int arch = key_arch(key);
+    if (!shipped(p, arch) || !keys_are_alike(key, problem->key.text) ||
+        !best_trial(p, problem, key, false, &choice))
         return;
     const Bound *bound = problem->kernels[choice.kernel].bounds[0];
-    const char *bucket = field(key, "bucket", choice.kernel);
-    if (!bucket || !read_bucket(bucket, bound->rank, extent)) return;
+    const char *bucket = key_field(key, "bucket", choice.kernel);
+    if (!bucket || !key_bucket(bucket, bound->rank, extent)) return;
     for (uint32_t v = 0; v < p->e->variants.count; v++) {
         const ExportVariant *other = &p->e->variants.data[v];
         if ((v == 0 || other->arch == arch) && other->rank == bound->rank &&

@@ -13,8 +13,7 @@ const char *export_stem(Arena *arena, const Export *e, uint32_t index) {
 void export_comment(Text *out, const char *text) {
     for (; *text; text++) {
         bool mark = (text[0] == '*' && text[1] == '/') || (text[0] == '/' && text[1] == '*');
-        bool control = (unsigned char)*text < ' ' || *text == 0x7f;
-        text_printf(out, mark ? "%c " : "%c", control ? ' ' : *text);
+        text_printf(out, mark ? "%c " : "%c", text_is_control(*text) ? ' ' : *text);
     }
 }
 
