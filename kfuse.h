@@ -342,7 +342,9 @@ KF_API KfStatus kf_device_find(const char *name, char *why, size_t size);
 KF_API KfStatus kf_ops(KfSession *session, const char *name, char **text);
 /* Tests every op of a .kf file on every device present. */
 KF_API KfStatus kf_ops_check(KfSession *session, const char *path, char **text);
-/* command: "ls", "show" (argument: the start of a key), "clear", "path"; "export" (argument: a file, or NULL:
+/* Whether what is found is kept: false, with *why until the session is closed, where the store cannot be written. */
+KF_API bool kf_session_keeps(KfSession *session, const char **why);
+/* command: "ls", "show" (argument: the start of a key), "clear", "path"; "export" (argument: a file, or NULL or "-":
  * the lines are the text), "import" (a file of such lines, "-": standard input), "merge" (another store's
  * database): what comes in is judged and timed on this device before it answers. "export-binaries" and
  * "import-binaries" have the compiled kernels, too: only from whom you would run a program. */

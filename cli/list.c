@@ -116,11 +116,16 @@ void list_free(List *list) {
 
 /* --- one line */
 
+/* What the store does not keep is lost: a list is tuned for the store. */
 static KfStatus tune_line(Job *job, ListTell *tell, void *context) {
+    const char *why;
     KfStatus status = job_program(job);
     if (status == KF_OK)
         status = job_told(job, kf_tune(job->program, &job->options->tune, &job->kernel));
     if (job->kernel) tell(context, job);
+    if (status == KF_OK && !kf_kernel_result(job->kernel).cached &&
+        !kf_session_keeps(job->session, &why))
+        return job_complain(KF_ENVIRONMENT, why);
     return status;
 }
 
