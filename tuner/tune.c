@@ -38,7 +38,8 @@ bool tuning_interrupted(const Tuning *t) {
 void tuning_finish(Tuning *t, Candidate *c) {
     if (!c->done) t->finished++;
     c->done = true;
-    if (c->result.outcome == OUTCOME_OK && (t->best == 0 || c->result.time < t->best))
+    if (c->result.outcome == OUTCOME_OK && c->result.time > 0 &&
+        (t->best == 0 || c->result.time < t->best))
         t->best = c->result.time;
     if (t->options->progress)
         t->options->progress(t->options->context, t->finished, t->total, t->best, tuning_left(t));

@@ -69,7 +69,8 @@ static void measure_candidate(Tuning *t, uint32_t index) {
     search->strategy->tell(search->search, &c->point, &c->result);
     tuning_finish(t, c);
     bool refused = c->foreign && c->result.outcome != OUTCOME_OK;
-    if (!refused && (c->result.outcome != OUTCOME_OK || !t->options->retune))
+    if (!refused && tuning_decided(&c->result) &&
+        (c->result.outcome != OUTCOME_OK || !t->options->retune))
         store_put_trial(t->problem->store, &t->problem->key, c->label, &c->result, NULL, 0);
 }
 

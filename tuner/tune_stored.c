@@ -9,7 +9,8 @@ enum { STORED_BINARIES = 8 };
 
 const StoredTrial *tuning_known(const Tuning *t, const char *label) {
     for (uint32_t i = 0; i < t->trial_count; i++)
-        if (!t->trials[i].imported && strcmp(t->trials[i].point, label) == 0 &&
+        if (!t->trials[i].imported && tuning_decided(&t->trials[i].result) &&
+            strcmp(t->trials[i].point, label) == 0 &&
             strcmp(t->trials[i].shape, t->problem->key.shape) == 0)
             return &t->trials[i];
     return NULL;
@@ -45,7 +46,7 @@ static bool take_stored(Tuning *t, const StoredTrial *trial) {
     Binary binary = {0};
     const char *why;
     Candidate c = {.twin_of = -1, .label = trial->point, .imported = trial->imported};
-    if (trial->result.outcome != OUTCOME_OK ||
+    if (trial->result.outcome != OUTCOME_OK || !tuning_decided(&trial->result) ||
         !tune_find(t->arena, t->problem, c.label, &c.kernel, &c.point, &why) || !is_legal(t, &c) ||
         !tuning_run(t, &c, 0, &c.run, &why))
         return false;
@@ -170,7 +171,7 @@ void tuning_unload(Tuning *t) {
 }
 
 static void keep_binary(Tuning *t, const Candidate *c) {
-    if (c->binary.bytes && c->result.outcome == OUTCOME_OK)
+    if (c->binary.bytes && c->result.outcome == OUTCOME_OK && tuning_decided(&c->result))
         store_put_trial(t->problem->store, &t->problem->key, c->label, &c->result, c->binary.bytes,
                         c->binary.size);
 }
