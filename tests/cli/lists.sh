@@ -43,6 +43,13 @@ line 2 'exit 2: a line cannot read standard input' '-f - --shape 4'
 echo 'twice(x) = x * 2' >ops.kf
 line 0 '1 tuned' 'twice(x) --shape 4' --ops ops.kf
 
+# The summary is JSON, whatever the bytes of a line.
+printf '"x" --shape 4 # \303\251 \342\202\254 \360\237\230\200\n"x" --shape 4 # \351 \300\200 \355\240\200 \364\220\200\200 \342\202\n' >bytes.txt
+tune_all bytes.txt --json
+expect_status 0
+expect_out "$(printf '# \303\251 \342\202\254 \360\237\230\200","outcome"')"
+expect_out '# \ufffd \ufffd\ufffd \ufffd\ufffd\ufffd \ufffd\ufffd\ufffd\ufffd \ufffd\ufffd","outcome"'
+
 # What is no list.
 printf 'x --shape 4\nx\0 --shape 4\n' >nul.txt
 printf 'x --shape 4\0' >end.txt
