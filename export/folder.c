@@ -139,10 +139,10 @@ static bool make_folder(const char *path, Why *why) {
 }
 
 static bool write_file(const char *folder, const ExportFile *file, Why *why) {
-    char path[4096], partial[4096 + 16];
+    char path[4096], partial[4096 + 32];
     if (snprintf(path, sizeof path, "%s/%s", folder, file->name) >= (int)sizeof path)
         return why_set(why, "the name of '%s' is too long", file->name);
-    snprintf(partial, sizeof partial, "%s.partial", path);
+    snprintf(partial, sizeof partial, "%s.%ld.tmp", path, (long)getpid());
     FILE *out = fopen(partial, "wbe");
     bool good =
         out && fwrite(text_string(&file->text), 1, file->text.length, out) == file->text.length;
