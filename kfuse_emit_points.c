@@ -266,12 +266,15 @@ static KfStatus add_first(Points *p) {
 
 /* What stands before the labels, if anything does: "sm_90", "4096x64", a blank behind each. */
 static const char *read_target(Arena *arena, const char *text, int *arch, const char **sizes) {
-    int length = 0;
     *arch = 0;
     *sizes = NULL;
     text += strspn(text, " ");
-    if (strncmp(text, "sm_", 3) == 0 && sscanf(text, "sm_%3d%n ", arch, &length) == 1)
-        text += length, text += strspn(text, " ");
+    size_t digits = strncmp(text, "sm_", 3) == 0 ? strspn(text + 3, "0123456789") : 0;
+    if ((digits == 2 || digits == 3) && text[3 + digits] == ' ') {
+        *arch = (int)strtol(text + 3, NULL, 10);
+        text += 3 + digits;
+        text += strspn(text, " ");
+    }
     if (!isdigit((unsigned char)*text)) return text;
     *sizes = arena_printf(arena, "%.*s\n", (int)strcspn(text, " "), text);
     return text + strcspn(text, " ");

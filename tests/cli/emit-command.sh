@@ -45,6 +45,9 @@ wrong "'64x64': this kernel is tuned by 3 sizes" 'NC=512 | UNROLL=4; 64x64 NC=51
 for sizes in 64x-1x64 64x0x64 64x64x 64x64x64x64 64x64x9223372036854775807 64x64x99999999999999999999; do
     wrong "'$sizes': this kernel is tuned by 3 sizes" "NC=512 | UNROLL=4; $sizes NC=512 | UNROLL=4"
 done
+for arch in sm_90NC=512 'sm_ 90 NC=512' 'sm_9999 NC=512' 'sm_9 NC=512'; do
+    wrong "no knob is called 'sm_" "NC=512 | UNROLL=4; $arch | UNROLL=4"
+done
 wrong "UNROLL cannot be '77'" 'NC=512 | UNROLL=4; 64x64x64 NC=512 | UNROLL=77'
 wrong 'there are 3 points' 'fewest kernels: NC=512 | UNROLL=4 | BLOCK=4096'
 wrong 'the program is 3 kernels, and there is 1 point' 'a kernel for each reduction: NC=512'
@@ -56,3 +59,6 @@ again cluster 'layernorm(x, g, b)' --shape 64x65536 --shape g=65536 --shape b=65
 says cluster '; sm_80 64x65536 rows:'
 again default 'softmax(x)' --shape 64x1000 --no-tune
 says default '--arch sm_80,sm_90 --point '
+again architectures 'gelu(x + b)' --shape 1024x64 --shape b=64 --dtype bf16 --arch sm_80,sm_90 \
+    --point 'VEC=4; sm_80 VEC=8,BLOCK=128;sm_90 1024x64 VEC=2; sm_90  4096x64   VEC=1'
+says architectures '; sm_90 4096x64 generated:VEC=1,'
