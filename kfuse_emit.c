@@ -247,22 +247,21 @@ static const char *first_way(KfProgram *program, Arena *arena, const char *langu
                : "";
 }
 
-/* A command line has no strides, and `emit` takes no kernel file. */
-static bool is_said(const KfProgram *program, const Ir *ir) {
-    bool said = !program->template;
+/* A command line has no strides. */
+static bool is_packed(const Ir *ir) {
+    bool packed = true;
     for (uint32_t i = 0; i < ir->inputs.count; i++)
-        said &= size_is_packed(&ir->inputs.data[i].type, ir->inputs.data[i].strides);
+        packed &= size_is_packed(&ir->inputs.data[i].type, ir->inputs.data[i].strides);
     for (uint32_t o = 0; o < ir->outputs.count; o++)
-        said &= size_is_packed(&ir->outputs.data[o].type, ir->outputs.data[o].strides);
-    return said;
+        packed &= size_is_packed(&ir->outputs.data[o].type, ir->outputs.data[o].strides);
+    return packed;
 }
 
 static const char *command(Arena *arena, KfProgram *program, const Export *e, const int *archs) {
     const LowerOptions *lower = &program->lower;
     Text text = {0};
-    if (!is_said(program, e->ir))
-        text_printf(&text, "kf_emit of kfuse.h, with %s, which no command line says: ",
-                    program->template ? "a kernel file" : "these strides");
+    if (!is_packed(e->ir))
+        text_add(&text, "kf_emit of kfuse.h, with these strides, which no command line says: ");
     if (program->template)
         text_printf(&text, "kfuse emit %s", program->template->command);
     else

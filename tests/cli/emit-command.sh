@@ -33,6 +33,10 @@ says way ' | BLOCK=4096,'
 again params 'param a = 1; param b = 2; y = x * a; z = x.T + b; return y, z' --shape 5x7 --param a=-inf --param b=nan \
     --dtype bf16 --out-dtype f32 --round-each-op --math strict --device cpu --no-tune
 again one 'tanh(x) * y' --shape 64x64 --device cpu --no-tune --format header
+mkdir "its own"
+sed "s/^.. knob.*__BLOCK__.*//" "$SOURCE/examples/kernels/saxpy.c" >"its own/file.c"
+again file "its own/file.c" --knob '__BLOCK__ 512 1024' --shape 1000 --param a=-0.5 --point BLOCK=1024
+says file "'its own/file.c' --knob '__BLOCK__ 512 1024' "
 run "$KFUSE" dump --c "${program[@]}" --point 'a kernel for each reduction: NC=512 | UNROLL=4 | BLOCK=4096'
 expect_out 'kernel 3 of 3'
 
