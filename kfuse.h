@@ -285,12 +285,12 @@ KF_API KfResult kf_kernel_result(const KfKernel *kernel);
 /* Files that need neither kfuse nor a compiler where they run: the kernels' text and binaries, a
  * launcher in C with a test of itself, a manifest (doc/exporting.md). */
 typedef struct KfEmitOptions {
-    const char *folder; /* made if need be; files that are there are replaced */
+    const char *folder; /* made if need be; what an earlier export of this name left is replaced */
     const char *name;   /* of files and functions, a C identifier; NULL: "kernel" */
     const char *archs;  /* "sm_80,sm_90": CUDA's; NULL: the kernel's device's, or sm_80 and sm_90 */
-    const char
-        *point; /* as KfTuneOptions.point; NULL: the kernel's, else stored ones, else the default */
-    bool header; /* all in one file, NAME.h */
+    const char *point;  /* as KfTuneOptions.point, and behind it "; sm_80 4096x64 A | B" for other
+                          sizes and architectures; NULL: the kernel's, stored ones, the default */
+    bool header;        /* all in one file, NAME.h */
 } KfEmitOptions;
 /* `kernel`, tuned from `program`, says the point and the device; NULL: no device is needed, and the language is
  * CUDA, or C if program's device is the cpu. *summary, a line a file and a line for what was chosen, is freed with kf_free. */
@@ -343,7 +343,9 @@ KF_API KfStatus kf_device_find(const char *name, char *why, size_t size);
 KF_API KfStatus kf_ops(KfSession *session, const char *name, char **text);
 /* Tests every op of a .kf file on every device present. */
 KF_API KfStatus kf_ops_check(KfSession *session, const char *path, char **text);
-/* command: "ls", "show" (argument: the start of a key), "clear", "path"; "export" (argument: a file, or NULL:
+/* Whether what is found is kept: false, with *why until the session is closed, where the store cannot be written. */
+KF_API bool kf_session_keeps(KfSession *session, const char **why);
+/* command: "ls", "show" (argument: the start of a key), "clear", "path"; "export" (argument: a file, or NULL or "-":
  * the lines are the text), "import" (a file of such lines, "-": standard input), "merge" (another store's
  * database): what comes in is judged and timed on this device before it answers. "export-binaries" and
  * "import-binaries" have the compiled kernels, too: only from whom you would run a program. */

@@ -84,8 +84,9 @@ static bool exchange_command(KfSession *session, const char *command, const char
                              Text *out, KfStatus *status) {
     bool binaries = strstr(command, "-binaries") != NULL;
     if (strcmp(command, "export") == 0 || strcmp(command, "export-binaries") == 0)
-        *status = argument ? export_file(session, argument, binaries, out)
-                           : export_text(session, binaries, out);
+        *status = argument && strcmp(argument, "-") != 0
+                      ? export_file(session, argument, binaries, out)
+                      : export_text(session, binaries, out);
     else if (!argument)
         return false;
     else if (strcmp(command, "import") == 0 || strcmp(command, "import-binaries") == 0)
@@ -97,11 +98,19 @@ static bool exchange_command(KfSession *session, const char *command, const char
     return true;
 }
 
+/* One that cannot be written can still be read. */
+static const char *complaint_of(const Store *store, const char *command) {
+    bool reads = strcmp(command, "ls") == 0 || strcmp(command, "show") == 0 ||
+                 strncmp(command, "export", 6) == 0;
+    bool read_only = store_is_readable(store) && !store_keeps(store);
+    return reads && read_only ? NULL : store_complaint(store);
+}
+
 KfStatus kf_cache(KfSession *session, const char *command, const char *argument, char **text) {
     Text out = {0};
     char why[256];
     text_clear(&session->message);
-    const char *complaint = store_complaint(session->store);
+    const char *complaint = complaint_of(session->store, command);
     KfStatus status = KF_OK;
     if (strcmp(command, "path") == 0)
         text_printf(&out, "%s\n", store_path(session->store));

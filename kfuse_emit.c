@@ -207,10 +207,61 @@ static void print_shapes(Text *out, const Ir *ir) {
     }
 }
 
-static const char *command(Arena *arena, const KfProgram *program, const Export *e,
-                           const int *archs, const char *point, bool tuned) {
+/* "sm_80 4096x64 " */
+static void print_target(Text *out, const ExportVariant *variant) {
+    if (variant->arch) text_printf(out, "sm_%d ", variant->arch);
+    for (uint32_t i = 0; i < variant->rank; i++)
+        text_printf(out, "%s%" PRId64, i ? "x" : "", variant->extent[i]);
+    if (variant->rank) text_add(out, " ");
+}
+
+static void print_label(Text *out, const Export *e, const ExportVariant *variant, uint32_t step) {
+    const ExportKernel *kernel = &e->kernels.data[variant->kernel[step]];
+    const char *label = kernel->instances.data[variant->instance[step]].label;
+    bool named =
+        strchr(label, ':') || (*label && e->chain->steps.data[step].kernels.list.count == 1);
+    if (!named) text_printf(out, "%s:", kernel->kernel->name);
+    text_add(out, label);
+}
+
+/* The points of all variants, as --point takes them; with the way to cut the program, where it is not the
+ * first one. */
+static void print_points(Text *out, const Export *e, const char *first_way) {
+    text_add(out, " --point '");
+    if (strcmp(e->chain->name, first_way) != 0) text_printf(out, "%s: ", e->chain->name);
+    for (uint32_t v = 0; v < e->variants.count; v++) {
+        if (v) text_add(out, "; "), print_target(out, &e->variants.data[v]);
+        for (uint32_t s = 0; s < e->chain->steps.count; s++) {
+            if (s) text_add(out, " | ");
+            print_label(out, e, &e->variants.data[v], s);
+        }
+    }
+    text_add(out, "'");
+}
+
+static const char *first_way(KfProgram *program, Arena *arena, const char *language) {
+    Partitions partitions = {0};
+    return pipeline_partitions(program, arena, language, &partitions) == KF_OK &&
+                   partitions.list.count
+               ? partitions.list.data[0].chain->name
+               : "";
+}
+
+/* A command line has no strides. */
+static bool is_packed(const Ir *ir) {
+    bool packed = true;
+    for (uint32_t i = 0; i < ir->inputs.count; i++)
+        packed &= size_is_packed(&ir->inputs.data[i].type, ir->inputs.data[i].strides);
+    for (uint32_t o = 0; o < ir->outputs.count; o++)
+        packed &= size_is_packed(&ir->outputs.data[o].type, ir->outputs.data[o].strides);
+    return packed;
+}
+
+static const char *command(Arena *arena, KfProgram *program, const Export *e, const int *archs) {
     const LowerOptions *lower = &program->lower;
     Text text = {0};
+    if (!is_packed(e->ir))
+        text_add(&text, "kf_emit of kfuse.h, with these strides, which no command line says: ");
     if (program->template)
         text_printf(&text, "kfuse emit %s", program->template->command);
     else
@@ -226,8 +277,7 @@ static const char *command(Arena *arena, const KfProgram *program, const Export 
     if (!*archs) text_add(&text, " --device cpu");
     for (const int *a = archs; *a; a++)
         text_printf(&text, "%ssm_%d", a == archs ? " --arch " : ",", *a);
-    if (point) text_printf(&text, " --point '%s'", point);
-    if (!point && !tuned) text_add(&text, " --no-tune");
+    print_points(&text, e, first_way(program, arena, e->language));
     text_printf(&text, " --name %s%s -o DIR", e->name, e->header ? " --format header" : "");
     const char *copy = arena_copy(arena, text_string(&text), text.length);
     text_free(&text);
@@ -309,6 +359,8 @@ static void summarise(Text *out, const Export *e, const ExportFiles *files, cons
     for (uint32_t i = 0; i < files->list.count; i++)
         text_printf(out, "wrote      %s/%s   %zu bytes\n", folder, files->list.data[i].name,
                     files->list.data[i].text.length);
+    for (uint32_t i = 0; i < files->removed.count; i++)
+        text_printf(out, "removed    %s/%s   of an earlier emit\n", folder, files->removed.data[i]);
 }
 
 static KfStatus fill(KfProgram *program, const KfKernel *kernel, const KfEmitOptions *o,
@@ -323,7 +375,7 @@ static KfStatus fill(KfProgram *program, const KfKernel *kernel, const KfEmitOpt
     if (status == KF_OK && *archs) status = compile_cuda(program, arena, archs, e);
     if (status != KF_OK) return status;
     e->expression = program->expression;
-    e->command = command(arena, program, e, archs, o->point, kernel != NULL);
+    e->command = command(arena, program, e, archs);
     e->numerics = numerics(arena, program, e->language);
     return choose_cases(program, arena, e);
 }
@@ -342,8 +394,11 @@ KfStatus kf_emit(KfProgram *program, const KfKernel *kernel, const KfEmitOptions
     Arena *arena = arena_open();
     e.ir = program_ir(program, e.language);
     status = fill(program, kernel, options, archs, arena, &e);
-    if (status == KF_OK &&
-        (!export_files(arena, &e, &files, &why) || !export_write(&files, options->folder, &why)))
+    if (status == KF_OK && !export_files(arena, &e, &files, &why))
+        status = session_say(program->session, KF_ENVIRONMENT, "%s", why.text);
+    if (status == KF_OK && !export_fits(arena, &e, &files, options->folder, &why))
+        status = session_say(program->session, KF_USAGE, "%s", why.text);
+    if (status == KF_OK && !export_write(arena, &e, &files, options->folder, &why))
         status = session_say(program->session, KF_ENVIRONMENT, "%s", why.text);
     if (status == KF_OK) {
         summarise(&text, &e, &files, options->folder);

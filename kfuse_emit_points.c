@@ -2,6 +2,7 @@
  * The first is for any sizes and architecture: the kernel that was tuned now, the point that was given,
  * a stored one, or the analytic default. More come from the store: the same program tuned for other
  * sizes, or on another architecture. */
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,54 +53,30 @@ static DeviceIdentity *stand_in(Arena *arena, const Device *device, int arch) {
 
 /* --- stored points */
 
-/* The value of the line "name=…" that begins at or behind `at`, up to its end; NULL if there is none. */
-static const char *field(const char *text, const char *name, uint32_t nth) {
-    size_t length = strlen(name);
-    for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
-        if (strncmp(text, name, length) == 0 && text[length] == '=' && nth-- == 0)
-            return text + length + 1;
-    return NULL;
-}
-
-static bool is_loose(const char *line) {
-    return strncmp(line, "bucket=", 7) == 0 || strncmp(line, "device=", 7) == 0 ||
-           strncmp(line, "compiler=", 9) == 0;
-}
-
-/* Whether two keys are the same program, for other sizes or on another device. */
-static bool is_alike(const char *a, const char *b) {
-    while (*a && *b) {
-        size_t na = strcspn(a, "\n"), nb = strcspn(b, "\n");
-        bool same = na == nb && memcmp(a, b, na) == 0;
-        if (!same && !(is_loose(a) && is_loose(b))) return false;
-        a += na + (a[na] == '\n'), b += nb + (b[nb] == '\n');
-    }
-    return *a == *b;
-}
-
-static int arch_of_key(const char *text) {
-    const char *device = field(text, "device", 0);
-    int major = 0, minor = 0;
-    return device && sscanf(device, "cuda %d.%d", &major, &minor) == 2 ? 10 * major + minor : 0;
-}
-
-/* "4096x4096" -> extents; false where it is not of that rank, or is of one shape alone. */
-static bool read_bucket(const char *text, uint32_t rank, int64_t *extent) {
-    for (uint32_t i = 0; i < rank; i++) {
-        char *end;
-        extent[i] = strtoll(text, &end, 10);
-        if (end == text || *end != (i + 1 < rank ? 'x' : '\n')) return false;
-        text = end + 1;
-    }
-    return true;
-}
-
+/* To be shown: a store from elsewhere may have any bytes. */
 static const char *one_line(Arena *arena, const char *text) {
-    return arena_copy(arena, text, strcspn(text, "\n"));
+    char *line = arena_copy(arena, text, strcspn(text, "\n"));
+    for (char *at = line; *at; at++)
+        if (text_is_control(*at)) *at = ' ';
+    return line;
+}
+
+/* Whether a stored point can be launched, `here`: on the program's own shape. */
+static bool runs(Points *p, const TuneProblem *problem, const Choice *choice, bool here) {
+    const TuneKernel *k = &problem->kernels[choice->kernel];
+    const Template *template = k->kernel.template;
+    const Bound *bound = k->bounds[0];
+    Run run = {0};
+    const char *why;
+    if (here)
+        return tune_run(p->arena, template, bound, &choice->point, problem->identity, &run, &why);
+    return run_add(p->arena, &run, template, &choice->point, bound,
+                   tune_bindings(p->arena, bound, problem->identity), 0, &why);
 }
 
 /* The fastest right trial of a key: a candidate's, for the eager chain and the roof have trials, too. */
-static bool best_trial(Points *p, const TuneProblem *problem, const char *key, Choice *choice) {
+static bool best_trial(Points *p, const TuneProblem *problem, const char *key, bool here,
+                       Choice *choice) {
     StoreKey whole = {key, ""};
     uint32_t count;
     const char *why;
@@ -110,14 +87,15 @@ static bool best_trial(Points *p, const TuneProblem *problem, const char *key, C
         Choice found = *choice;
         if (result->outcome != OUTCOME_OK || !(result->time > 0) ||
             (choice->time > 0 && result->time >= choice->time) ||
-            !tune_find(p->arena, problem, trials[i].point, &found.kernel, &found.point, &why))
+            !tune_find(p->arena, problem, trials[i].point, &found.kernel, &found.point, &why) ||
+            !runs(p, problem, &found, here))
             continue;
         *choice = found;
         choice->time = result->time;
         choice->spread = isfinite(result->spread) ? result->spread : 0;
         choice->origin = arena_printf(p->arena, "%s: tuned on %s at %s",
                                       trials[i].imported ? "imported, not judged here" : "stored",
-                                      one_line(p->arena, field(key, "device", 0)),
+                                      one_line(p->arena, key_field(key, "device", 0)),
                                       one_line(p->arena, trials[i].shape));
     }
     return choice->time > 0;
@@ -209,10 +187,14 @@ static KfStatus choose_label(Points *p, uint32_t step, const char *label, Choice
     return session_say(p->program->session, KF_USAGE, "%s", why);
 }
 
+static bool is_listed(const Points *p, int arch) {
+    bool listed = false;
+    for (const int *a = p->arch; *a; a++) listed |= *a == arch;
+    return listed;
+}
+
 static bool shipped(const Points *p, int arch) {
-    for (const int *a = p->arch; *a; a++)
-        if (*a == arch) return true;
-    return !*p->arch;
+    return *p->arch ? is_listed(p, arch) : arch == 0;
 }
 
 /* The best that the store has for the bucket, on the newest architecture that is shipped. */
@@ -222,16 +204,17 @@ static bool choose_stored(Points *p, const TuneProblem *problem, Choice *choice)
     const char *const *keys = store_keys(p->program->session->store, p->arena, &count);
     for (uint32_t i = 0; i < count; i++) {
         Choice found = *choice;
-        int arch = arch_of_key(keys[i]);
+        int arch = key_arch(keys[i]);
         bool bucket = true;
-        if (!shipped(p, arch) || arch <= newest || !is_alike(keys[i], problem->key.text)) continue;
+        if (!shipped(p, arch) || arch <= newest || !keys_are_alike(keys[i], problem->key.text))
+            continue;
         for (uint32_t k = 0; k < problem->kernel_count; k++) {
-            const char *mine = field(problem->key.text, "bucket", k),
-                       *other = field(keys[i], "bucket", k);
+            const char *mine = key_field(problem->key.text, "bucket", k),
+                       *other = key_field(keys[i], "bucket", k);
             bucket &= mine && other && strcspn(mine, "\n") == strcspn(other, "\n") &&
                       strncmp(mine, other, strcspn(mine, "\n")) == 0;
         }
-        if (!bucket || !best_trial(p, problem, keys[i], &found)) continue;
+        if (!bucket || !best_trial(p, problem, keys[i], true, &found)) continue;
         *choice = found;
         newest = arch;
     }
@@ -255,16 +238,20 @@ static KfStatus choose_step(Points *p, uint32_t step, const char *labels, Choice
     return choose_stored(p, problem, choice) ? KF_OK : choose_default(p, problem, choice);
 }
 
-static KfStatus add_first(Points *p, const char *point) {
+static KfStatus choose_steps(Points *p, const char *labels, Choice **choices) {
     uint32_t steps = partition_count(p->partition);
-    Choice *choices = arena_array(p->arena, Choice, steps);
     KfStatus status = KF_OK;
-    const char *labels = point ? point : p->kernel ? p->kernel->report.winner : NULL;
+    *choices = arena_array(p->arena, Choice, steps);
     for (uint32_t s = 0; s < steps && status == KF_OK; s++)
-        status = choose_step(p, s, labels, &choices[s]);
+        status = choose_step(p, s, labels, &(*choices)[s]);
+    return status;
+}
+
+static KfStatus add_first(Points *p) {
+    Choice *choices;
+    KfStatus status = choose_steps(p, p->kernel ? p->kernel->report.winner : NULL, &choices);
     if (status != KF_OK) return status;
-    if (point) choices[0].origin = "given";
-    if (!point && p->kernel) {
+    if (p->kernel) {
         const Report *r = &p->kernel->report;
         choices[0].origin =
             arena_printf(p->arena, "tuned on %s (%s) at %s", r->device, r->software, r->shape);
@@ -275,18 +262,72 @@ static KfStatus add_first(Points *p, const char *point) {
     return KF_OK;
 }
 
+/* --- points that are given: "A | B; sm_80 4096x64 C | D", variants with what they are for */
+
+/* What stands before the labels, if anything does: "sm_90", "4096x64", a blank behind each. */
+static const char *read_target(Arena *arena, const char *text, int *arch, const char **sizes) {
+    *arch = 0;
+    *sizes = NULL;
+    text += strspn(text, " ");
+    size_t digits = strncmp(text, "sm_", 3) == 0 ? strspn(text + 3, "0123456789") : 0;
+    if ((digits == 2 || digits == 3) && text[3 + digits] == ' ') {
+        *arch = (int)strtol(text + 3, NULL, 10);
+        text += 3 + digits;
+        text += strspn(text, " ");
+    }
+    if (!isdigit((unsigned char)*text)) return text;
+    *sizes = arena_printf(arena, "%.*s\n", (int)strcspn(text, " "), text);
+    return text + strcspn(text, " ");
+}
+
+/* One of the list; the first is for any sizes and architecture. */
+static KfStatus add_given(Points *p, const char *text, bool first) {
+    KfSession *session = p->program->session;
+    int64_t extent[RANK_MAX];
+    Choice *choices;
+    int arch = 0;
+    const char *sizes = NULL, *labels = text;
+    if (!first) labels = read_target(p->arena, text, &arch, &sizes);
+    uint32_t steps = partition_count(p->partition), given = labels_count(labels);
+    if (given != steps || (!first && !*(labels + strspn(labels, " "))))
+        return session_say(session, KF_USAGE, "'%s' is no point for each of %u kernel%s", text,
+                           steps, steps == 1 ? "" : "s");
+    if (arch && !is_listed(p, arch))
+        return session_say(session, KF_USAGE, "a point for sm_%d, which --arch does not list",
+                           arch);
+    KfStatus status = choose_steps(p, labels, &choices);
+    if (status != KF_OK) return status;
+    const Bound *bound = p->partition->parts[0]->problem.kernels[choices[0].kernel].bounds[0];
+    if (sizes && !key_bucket(sizes, bound->rank, extent))
+        return session_say(session, KF_USAGE, "'%s': this kernel is tuned by %u sizes",
+                           one_line(p->arena, sizes), bound->rank);
+    choices[0].origin = "given";
+    add_variant(p, arch, sizes ? extent : NULL, choices);
+    return KF_OK;
+}
+
+static KfStatus add_all_given(Points *p, const char *points) {
+    KfStatus status = KF_OK;
+    for (bool first = true; points && status == KF_OK; first = false) {
+        size_t length = strcspn(points, ";");
+        status = add_given(p, arena_copy(p->arena, points, length), first);
+        points = points[length] ? points + length + 1 : NULL;
+    }
+    return status;
+}
+
 /* --- more from the store, of programs of one kernel */
 
 static void add_alike(Points *p, const TuneProblem *problem, const char *key) {
     int64_t extent[RANK_MAX];
     Choice choice = {0};
-    int arch = arch_of_key(key);
-    if (!shipped(p, arch) || !is_alike(key, problem->key.text) ||
-        !best_trial(p, problem, key, &choice))
+    int arch = key_arch(key);
+    if (!shipped(p, arch) || !keys_are_alike(key, problem->key.text) ||
+        !best_trial(p, problem, key, false, &choice))
         return;
     const Bound *bound = problem->kernels[choice.kernel].bounds[0];
-    const char *bucket = field(key, "bucket", choice.kernel);
-    if (!bucket || !read_bucket(bucket, bound->rank, extent)) return;
+    const char *bucket = key_field(key, "bucket", choice.kernel);
+    if (!bucket || !key_bucket(bucket, bound->rank, extent)) return;
     for (uint32_t v = 0; v < p->e->variants.count; v++) {
         const ExportVariant *other = &p->e->variants.data[v];
         if ((v == 0 || other->arch == arch) && other->rank == bound->rank &&
@@ -358,9 +399,10 @@ static KfStatus add_older(Points *p) {
 
 /* --- all together */
 
-static KfStatus find_partition(Points *p, const char *point) {
+/* The problems of a partition that is not tuned. */
+static KfStatus build_parts(Points *p) {
     const Device *device = device_find(strcmp(p->e->language, "c") == 0 ? "cpu" : "cuda");
-    Partitions *partitions = arena_new(p->arena, Partitions);
+    KfStatus status = KF_OK;
     int newest = 0;
     for (const int *a = p->arch; *a; a++) newest = *a > newest ? *a : newest;
     TuneProblem where = {.device = device,
@@ -368,14 +410,6 @@ static KfStatus find_partition(Points *p, const char *point) {
                          .ir = p->e->ir,
                          .store = p->program->session->store};
     const ProblemOptions options = {.math = p->program->math};
-    KfStatus status = pipeline_partitions(p->program, p->arena, p->e->language, partitions);
-    if (status != KF_OK) return status;
-    if (partitions->list.count == 0)
-        return session_say(p->program->session, KF_NO_KERNEL,
-                           "no output has elements: there is nothing to emit");
-    p->partition =
-        point ? partition_of(p->program->session, partitions, point) : &partitions->list.data[0];
-    if (!p->partition) return KF_USAGE;
     for (uint32_t i = 0; i < partition_count(p->partition) && status == KF_OK; i++) {
         Part *part = p->partition->parts[i];
         problem_build(p->arena, &where, part->ir, NULL, &part->kernels, &options, &part->problem);
@@ -384,12 +418,35 @@ static KfStatus find_partition(Points *p, const char *point) {
     return status;
 }
 
+/* The kernel's own, that of the first variant of *points, which a partition's name comes off, or the first. */
+static KfStatus find_partition(Points *p, const char **points) {
+    KfSession *session = p->program->session;
+    Partitions *partitions = arena_new(p->arena, Partitions);
+    KfStatus status = KF_OK;
+    if (p->kernel)
+        array_push(p->arena, &partitions->list, *p->kernel->partition);
+    else
+        status = pipeline_partitions(p->program, p->arena, p->e->language, partitions);
+    if (status != KF_OK) return status;
+    if (partitions->list.count == 0)
+        return session_say(session, KF_NO_KERNEL,
+                           "no output has elements: there is nothing to emit");
+    p->partition = &partitions->list.data[0];
+    if (*points) {
+        const char *first = arena_copy(p->arena, *points, strcspn(*points, ";")), *labels = first;
+        p->partition = partition_of(session, p->arena, partitions, &labels);
+        *points += labels - first;
+    }
+    if (!p->partition) return KF_USAGE;
+    return p->kernel ? KF_OK : build_parts(p);
+}
+
 KfStatus emit_points(KfProgram *program, const KfKernel *kernel, const char *point, const int *arch,
                      Arena *arena, Export *e) {
-    Points p = {program, kernel, arena, e, arch, kernel ? kernel->partition : NULL};
+    Points p = {program, kernel, arena, e, arch, NULL};
     uint32_t count;
-    KfStatus status = kernel ? KF_OK : find_partition(&p, point);
-    if (status == KF_OK) status = add_first(&p, point);
+    KfStatus status = find_partition(&p, &point);
+    if (status == KF_OK) status = point ? add_all_given(&p, point) : add_first(&p);
     if (status != KF_OK) return status;
     e->chain = p.partition->chain;
     e->identity = p.partition->parts[0]->problem.identity;

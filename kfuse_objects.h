@@ -183,6 +183,15 @@ KfStatus race_ways(KfKernel *kernel, const TuneProblem *whole, const Partitions 
 KfStatus emit_points(KfProgram *program, const KfKernel *kernel, const char *point, const int *arch,
                      Arena *arena, Export *export_);
 
+/* kfuse_emit_keys.c: the value of a key's nth line "name=…", up to the line's end; NULL: there is none. */
+const char *key_field(const char *text, const char *name, uint32_t nth);
+/* Whether two keys are the same program, for other sizes or on another device. */
+bool keys_are_alike(const char *a, const char *b);
+/* 90 of "cuda 9.0 …", 0 of a CPU; -1 of other devices, whose times say nothing here. */
+int key_arch(const char *text);
+/* "4096x4096\n" -> extents; false where it is not of that rank, or is of one shape alone. */
+bool key_bucket(const char *text, uint32_t rank, int64_t *extent);
+
 /* kfuse_partition.c: a chain's steps as parts, not tuned. */
 void partition_add(Arena *arena, Partitions *partitions, const Chain *chain);
 /* Whether one kernel is the whole program. */
@@ -194,8 +203,13 @@ const Binary *partition_binaries(Arena *arena, const Partition *partition);
 /* "VEC=4 BLOCK=256 | softmax:TPR=32": a label for each kernel; how many, and that of kernel `index`. */
 uint32_t labels_count(const char *labels);
 const char *labels_at(Arena *arena, const char *labels, uint32_t index);
-/* The first partition with as many kernels as there are labels; NULL after a message. */
-const Partition *partition_of(KfSession *session, const Partitions *partitions, const char *labels);
+/* Which of the kernels a label names, and the point; NULL with *why. */
+const Kernel *labels_find(Arena *arena, const Kernels *kernels, const char *label, Point *point,
+                          const char **why);
+/* The first partition whose kernels have these points, or else the first with as many kernels; NULL after a
+ * message. Where a partition's name and a colon stand in front it is that one, and they come off *labels. */
+const Partition *partition_of(KfSession *session, Arena *arena, const Partitions *partitions,
+                              const char **labels);
 /* Leaves the partition alone whose kernels have these points; false after a message. */
 bool partition_fix(KfSession *session, Arena *arena, Partitions *partitions, const char *labels);
 /* Gives the parts what the store has for such winners; false if it has them no more. */

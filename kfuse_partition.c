@@ -76,17 +76,60 @@ const char *labels_at(Arena *arena, const char *labels, uint32_t index) {
     return arena_copy(arena, labels, length);
 }
 
-const Partition *partition_of(KfSession *session, const Partitions *partitions,
-                              const char *labels) {
-    uint32_t count = partition_count(&partitions->list.data[0]);
-    for (uint32_t p = 0; p < partitions->list.count; p++)
-        if (partition_count(&partitions->list.data[p]) == labels_count(labels))
-            return &partitions->list.data[p];
-    session_say(session, KF_USAGE, "the program is %u kernel%s, and there %s %u point%s: %s", count,
-                count == 1 ? "" : "s", labels_count(labels) == 1 ? "is" : "are",
-                labels_count(labels), labels_count(labels) == 1 ? "" : "s",
-                "give 'A | B', one for each, as reports name the winner");
-    return NULL;
+const Kernel *labels_find(Arena *arena, const Kernels *kernels, const char *label, Point *point,
+                          const char **why) {
+    TuneKernel *list = arena_array(arena, TuneKernel, kernels->list.count);
+    const TuneProblem problem = {.kernels = list, .kernel_count = kernels->list.count};
+    uint32_t chosen;
+    for (uint32_t i = 0; i < kernels->list.count; i++) list[i].kernel = kernels->list.data[i];
+    return tune_find(arena, &problem, label, &chosen, point, why) ? &kernels->list.data[chosen]
+                                                                  : NULL;
+}
+
+static bool has_points(Arena *arena, const Partition *partition, const char *labels) {
+    Point point;
+    const char *why;
+    for (uint32_t i = 0; i < partition_count(partition); i++)
+        if (!labels_find(arena, &partition->parts[i]->kernels, labels_at(arena, labels, i), &point,
+                         &why))
+            return false;
+    return true;
+}
+
+/* What is behind "fewest kernels:", where that is the partition's name; else NULL. */
+static const char *behind_way(const char *labels, const Partition *partition) {
+    size_t length = strlen(partition->chain->name);
+    bool named = strncmp(labels, partition->chain->name, length) == 0 && labels[length] == ':';
+    return named ? labels + length + 1 : NULL;
+}
+
+static const Partition *first_like(Arena *arena, const Partition *list, uint32_t count,
+                                   const char *labels) {
+    const Partition *like = NULL;
+    for (uint32_t p = 0; p < count; p++) {
+        if (partition_count(&list[p]) != labels_count(labels)) continue;
+        if (has_points(arena, &list[p], labels)) return &list[p];
+        if (!like) like = &list[p];
+    }
+    return like;
+}
+
+const Partition *partition_of(KfSession *session, Arena *arena, const Partitions *partitions,
+                              const char **labels) {
+    const Partition *from = partitions->list.data;
+    uint32_t ways = partitions->list.count;
+    for (uint32_t p = 0; p < partitions->list.count; p++) {
+        const char *behind = behind_way(*labels, &partitions->list.data[p]);
+        if (behind) *labels = behind, from = &partitions->list.data[p], ways = 1;
+    }
+    const Partition *like = first_like(arena, from, ways, *labels);
+    uint32_t count = partition_count(from), given = labels_count(*labels);
+    if (!like)
+        session_say(session, KF_USAGE, "the program is %u kernel%s, and there %s %u point%s: %s",
+                    count, count == 1 ? "" : "s", given == 1 ? "is" : "are", given,
+                    given == 1 ? "" : "s",
+                    "give 'A | B', one for each, as reports name the winner");
+    return like;
 }
 
 static bool fix_part(Arena *arena, Part *part, const char *label, const char **why) {
@@ -103,20 +146,14 @@ static bool fix_parts(Arena *arena, const Partition *partition, const char *labe
 }
 
 bool partition_fix(KfSession *session, Arena *arena, Partitions *partitions, const char *labels) {
-    const Partition *like = partition_of(session, partitions, labels);
-    const char *first = NULL, *why;
+    const Partition *like = partition_of(session, arena, partitions, &labels);
+    const char *why;
     if (!like) return false;
-    for (uint32_t p = 0; p < partitions->list.count; p++) {
-        Partition partition = partitions->list.data[p];
-        if (partition_count(&partition) != partition_count(like)) continue;
-        if (fix_parts(arena, &partition, labels, &why)) {
-            partitions->list.data[0] = partition;
-            partitions->list.count = 1;
-            return true;
-        }
-        if (!first) first = why;
-    }
-    return session_say(session, KF_USAGE, "%s", first), false;
+    if (!fix_parts(arena, like, labels, &why))
+        return session_say(session, KF_USAGE, "%s", why), false;
+    partitions->list.data[0] = *like;
+    partitions->list.count = 1;
+    return true;
 }
 
 /* --- in the store */

@@ -214,13 +214,9 @@ int kf_program_updates(const KfProgram *program, size_t index) {
  * analytic default. */
 static const Kernel *choose(Arena *arena, const Kernels *kernels, const char *label, Point *point,
                             const char **why) {
-    TuneKernel *list = arena_array(arena, TuneKernel, kernels->list.count);
-    TuneProblem problem = {.kernels = list, .kernel_count = kernels->list.count};
-    uint32_t chosen = 0;
-    for (uint32_t i = 0; i < kernels->list.count; i++) list[i].kernel = kernels->list.data[i];
-    *point = space_fallback(&list[0].kernel.template->space);
-    if (label && !tune_find(arena, &problem, label, &chosen, point, why)) return NULL;
-    return &kernels->list.data[chosen];
+    if (label) return labels_find(arena, kernels, label, point, why);
+    *point = space_fallback(&kernels->list.data[0].template->space);
+    return &kernels->list.data[0];
 }
 
 static KfStatus dump_part(KfProgram *program, const Part *part, KfStage stage, const char *label,
@@ -245,8 +241,8 @@ static KfStatus dump_parts(KfProgram *program, KfStage stage, const char *labels
                                           stage == KF_STAGE_C ? "c" : "cuda", &partitions);
     if (status != KF_OK || partitions.list.count == 0) return status;
     const Partition *partition = &partitions.list.data[0];
-    if (labels && !(partition = partition_of(program->session, &partitions, labels)))
-        return KF_USAGE;
+    if (labels) partition = partition_of(program->session, program->arena, &partitions, &labels);
+    if (!partition) return KF_USAGE;
     uint32_t count = partition_count(partition);
     for (uint32_t i = 0; i < count && status == KF_OK; i++) {
         if (count > 1 && stage != KF_STAGE_PLAN)

@@ -89,6 +89,12 @@ bool session_clear_store(KfSession *session, char *why, size_t size) {
     return ok;
 }
 
+bool kf_session_keeps(KfSession *session, const char **why) {
+    store_flush(session->store);
+    *why = store_keeps(session->store) ? NULL : store_complaint(session->store);
+    return !*why;
+}
+
 const char *kf_session_message(const KfSession *session) {
     return text_string(&session->message);
 }

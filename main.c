@@ -1,6 +1,7 @@
 /* The command line, on the public interface alone: options, files, signals, exit codes. stdout is
  * the product, stderr is talk. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -239,6 +240,15 @@ static KfStatus run(Job *job) {
                                                      : with_session(job, run_command);
 }
 
+/* A file that is opened later must not take the place of a standard one that was closed: what is printed would
+ * be written into it. These fail. */
+static void hold_standard_files(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            return;
+}
+
 /* What was lost may have left the buffer long ago. */
 static KfStatus end_output(KfStatus status) {
     if (fflush(stdout) == 0 && !ferror(stdout)) return status;
@@ -248,6 +258,7 @@ static KfStatus end_output(KfStatus status) {
 
 int main(int argc, char **argv) {
     char why[LINE];
+    hold_standard_files();
     Options *options = malloc(sizeof *options);
     Job *job = calloc(1, sizeof *job);
     if (!options || !job) return job_complain(KF_ENVIRONMENT, "out of memory");

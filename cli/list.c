@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE = 1024, WORDS = 64 };
+enum { LINE = 1024, LONGEST = 1 << 20 /* bytes of a line */ };
 
 /* --- words of a line, in place: blanks part them, quotes of either kind hold them together */
 
-static bool next_word(char **rest, char **word) {
-    char *from = *rest + strspn(*rest, " \t\r\n"), *to = from, quote = '\0';
+static bool next_word(char **rest, char **word, bool *closed) {
+    char *from = *rest + strspn(*rest, " \t\r"), *to = from, quote = '\0';
     *word = from;
     if (*from == '\0' || *from == '#') return false;
-    for (; *from && (quote || !strchr(" \t\r\n", *from)); from++) {
+    for (; *from && (quote || !strchr(" \t\r", *from)); from++) {
         if (*from == quote)
             quote = '\0';
         else if (!quote && (*from == '\'' || *from == '"'))
@@ -23,17 +23,18 @@ static bool next_word(char **rest, char **word) {
         else
             *to++ = *from;
     }
+    *closed = !quote;
     *rest = *from ? from + 1 : from;
     *to = '\0';
     return true;
 }
 
-static int split(char *text, char **words) {
-    int count = 1;
-    char *word;
+/* As argc and argv; a word is a byte of the line at least, and a blank. False: a quote is open at the end. */
+static bool split(char *text, char **words, int *count) {
+    bool closed = true;
     words[0] = text;
-    while (count < WORDS && next_word(&text, &word)) words[count++] = word;
-    return count;
+    for (*count = 1; next_word(&text, &words[*count], &closed); ++*count) continue;
+    return closed;
 }
 
 /* --- the file */
@@ -44,7 +45,7 @@ static KfStatus unreadable(const List *list) {
 }
 
 static bool is_blank(const char *text) {
-    text += strspn(text, " \t\r\n");
+    text += strspn(text, " \t\r");
     return *text == '\0' || *text == '#';
 }
 
@@ -62,27 +63,49 @@ static bool add_line(List *list, const char *text, unsigned number) {
     ListLine *line = &list->lines[list->count];
     *line = (ListLine){strdup(text), number};
     if (!line->text) return false;
-    line->text[strcspn(line->text, "\r\n")] = '\0';
+    size_t length = strlen(line->text);
+    if (length > 0 && line->text[length - 1] == '\r') line->text[length - 1] = '\0';
     list->count++;
     return true;
 }
 
-KfStatus list_read(const char *path, List *list) {
-    *list = (List){.path = path};
-    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
-    if (!file) return unreadable(list);
-    char *text = NULL;
-    size_t room = 0;
-    bool ok = true;
-    for (unsigned number = 1; ok && getline(&text, &room, file) >= 0; number++) {
-        const char *line = number == 1 ? behind_mark(text) : text;
-        ok = is_blank(line) || add_line(list, line, number);
+/* The next line without its end; false at the end of the file, or with *why where this is no line. */
+static bool next_line(FILE *file, char *line, const char **why) {
+    size_t length = 0;
+    int c;
+    *why = NULL;
+    while ((c = getc_unlocked(file)) != EOF && c != '\n') {
+        if (c == '\0') return *why = "a NUL byte is no text", false;
+        if (length == LONGEST) return *why = "longer than 1 MiB", false;
+        line[length++] = (char)c;
     }
-    KfStatus status = !ok            ? job_complain(KF_ENVIRONMENT, "out of memory")
-                      : ferror(file) ? unreadable(list)
-                                     : KF_OK;
+    line[length] = '\0';
+    return c != EOF || length > 0;
+}
+
+static KfStatus read_lines(List *list, FILE *file, char *text) {
+    unsigned number = 1;
+    const char *why;
+    for (; next_line(file, text, &why); number++) {
+        const char *line = number == 1 ? behind_mark(text) : text;
+        if (!is_blank(line) && !add_line(list, line, number))
+            return job_complain(KF_ENVIRONMENT, "out of memory");
+    }
+    if (ferror(file)) return unreadable(list);
+    if (why) fprintf(stderr, "kfuse: %s:%u: %s\n", list->path, number, why);
+    return why ? KF_INPUT : KF_OK;
+}
+
+KfStatus list_read(const char *path, List *list) {
+    bool standard = strcmp(path, "-") == 0;
+    *list = (List){.path = standard ? "<stdin>" : path};
+    FILE *file = standard ? stdin : fopen(path, "rb");
+    if (!file) return unreadable(list);
+    char *text = malloc(LONGEST + 1);
+    KfStatus status =
+        text ? read_lines(list, file, text) : job_complain(KF_ENVIRONMENT, "out of memory");
     free(text);
-    if (file != stdin) fclose(file);
+    if (!standard) fclose(file);
     return status;
 }
 
@@ -93,25 +116,69 @@ void list_free(List *list) {
 
 /* --- one line */
 
+/* What the store does not keep is lost: a list is tuned for the store. */
 static KfStatus tune_line(Job *job, ListTell *tell, void *context) {
+    const char *why;
     KfStatus status = job_program(job);
     if (status == KF_OK)
         status = job_told(job, kf_tune(job->program, &job->options->tune, &job->kernel));
     if (job->kernel) tell(context, job);
+    if (status == KF_OK && !kf_kernel_result(job->kernel).cached &&
+        !kf_session_keeps(job->session, &why))
+        return job_complain(KF_ENVIRONMENT, why);
     return status;
 }
 
+/* Values of the command for names that the line says nothing of. */
+static bool inherit(const Named *from, size_t from_count, Named *list, size_t *count) {
+    for (size_t i = 0, own = *count; i < from_count; i++) {
+        bool said = false;
+        for (size_t k = 0; k < own; k++)
+            said |= from[i].name && list[k].name ? strcmp(from[i].name, list[k].name) == 0
+                                                 : from[i].name == list[k].name;
+        if (!said && *count == OPTION_NAMED) return false;
+        if (!said) list[(*count)++] = from[i];
+    }
+    return true;
+}
+
+/* What a line cannot have. */
+static const char *misplaced(const Options *command, const Options *line) {
+    if (line->command != COMMAND_TUNE || line->help || line->help_all || line->version ||
+        line->check || line->has_stage)
+        return "a line is an expression with its options";
+    if (line->output_count || line->devices || line->shards || line->verify_bucket)
+        return "-o, --devices, --shard and --verify-bucket are no options of a line";
+    if (line->ops_count > command->ops_count) return "--ops goes with the command, for all lines";
+    if (line->file && strcmp(line->file, "-") == 0) return "a line cannot read standard input";
+    return NULL;
+}
+
 /* The command's options, with the line's own on top. */
-static KfStatus line_options(const Job *command, char *text, Options *options, char *why,
-                             size_t size) {
-    char *words[WORDS];
-    int count = split(text, words);
-    *options = *command->options;
+static KfStatus line_options(const Job *command, int count, char **words, Options *options,
+                             char *why, size_t size) {
+    const Options *from = command->options;
+    *options = *from;
     options->command = COMMAND_TUNE;
-    options->word_count = 0;
+    options->word_count = options->shape_count = options->dtype_count = options->param_count = 0;
+    options->devices = NULL;
+    options->shards = 0;
     KfStatus status = options_add(count, words, options, why, size);
-    if (status != KF_OK || options->command == COMMAND_TUNE) return status;
-    snprintf(why, size, "a line is an expression with its options");
+    if (status != KF_OK) return status;
+    const char *wrong = misplaced(from, options);
+    bool room = inherit(from->shapes, from->shape_count, options->shapes, &options->shape_count) &&
+                inherit(from->dtypes, from->dtype_count, options->dtypes, &options->dtype_count) &&
+                inherit(from->params, from->param_count, options->params, &options->param_count);
+    if (!wrong && !room) wrong = "too many values of one option";
+    if (wrong) snprintf(why, size, "%s", wrong);
+    return wrong ? KF_USAGE : KF_OK;
+}
+
+static KfStatus read_options(const Job *command, char *text, char **words, Options *options,
+                             char *why, size_t size) {
+    int count;
+    if (split(text, words, &count)) return line_options(command, count, words, options, why, size);
+    snprintf(why, size, "a quote is not closed");
     return KF_USAGE;
 }
 
@@ -121,12 +188,13 @@ KfStatus list_tune(const List *list, size_t index, const Job *command, const cha
     char why[LINE];
     Options *options = malloc(sizeof *options);
     Job *job = calloc(1, sizeof *job);
+    char **words = malloc((strlen(line->text) / 2 + 3) * sizeof *words);
     KfStatus status = KF_ENVIRONMENT;
     snprintf(why, sizeof why, "out of memory");
-    if (options && job) {
+    if (options && job && words) {
         job->options = options;
         job->session = command->session;
-        status = line_options(command, line->text, options, why, sizeof why);
+        status = read_options(command, line->text, words, options, why, sizeof why);
         if (status == KF_OK) {
             status = tune_line(job, tell, context);
             snprintf(why, sizeof why, "%s", not_done);
@@ -136,6 +204,7 @@ KfStatus list_tune(const List *list, size_t index, const Job *command, const cha
         free(job->text_owned);
     }
     if (status != KF_OK) fprintf(stderr, "%s:%u: %s\n", list->path, line->number, why);
+    free(words);
     free(job);
     free(options);
     return status;

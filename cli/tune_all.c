@@ -304,6 +304,17 @@ static KfStatus first_failure(const Fleet *fleet) {
     return KF_OK;
 }
 
+/* One that came when every line was done has interrupted nothing. */
+static KfStatus tell_left(size_t left) {
+    if (left == 0) return KF_OK;
+    fflush(stdout);
+    fprintf(stderr,
+            "kfuse: interrupted: %zu line%s left, which the same command does when run again; what "
+            "was done is in the store\n",
+            left, left == 1 ? " is" : "s are");
+    return KF_INTERRUPTED;
+}
+
 KfStatus job_tune_all(Job *job, WithSession *with_session) {
     Fleet *fleet = calloc(1, sizeof *fleet);
     if (!fleet) return job_complain(KF_ENVIRONMENT, "out of memory");
@@ -311,7 +322,8 @@ KfStatus job_tune_all(Job *job, WithSession *with_session) {
     KfStatus status = prepare(fleet);
     if (status == KF_OK) {
         status = run(fleet, with_session);
-        tune_all_report(fleet);
+        size_t left = tune_all_report(fleet);
+        if (status == KF_INTERRUPTED) status = tell_left(left);
         if (status == KF_OK) status = first_failure(fleet);
         munmap(fleet->board, sizeof(Board) + fleet->list.count * sizeof(LineResult));
     }

@@ -39,7 +39,7 @@ typedef struct Fleet {
     Board *board;
 } Fleet;
 
-/* The summary: a line each, and how many were what. */
-void tune_all_report(const Fleet *fleet);
+/* The summary: a line each, and how many were what; returns how many are left. */
+size_t tune_all_report(const Fleet *fleet);
 
 #endif

@@ -54,15 +54,34 @@ static void text_end(const Fleet *fleet, const Count *count) {
 
 /* --- JSON */
 
+/* Bytes of the character of UTF-8 (RFC 3629) that begins here; 0: none does. */
+static int character(const char *text) {
+    unsigned char first = (unsigned char)text[0], second = (unsigned char)text[1];
+    int count = first < 0x80                    ? 1
+                : first >= 0xc2 && first < 0xe0 ? 2
+                : first >= 0xe0 && first < 0xf0 ? 3
+                : first >= 0xf0 && first < 0xf5 ? 4
+                                                : 0;
+    bool low = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
+    bool high = (first == 0xed && second > 0x9f) || (first == 0xf4 && second > 0x8f);
+    for (int i = 1; i < count; i++)
+        if (((unsigned char)text[i] & 0xc0) != 0x80) return 0;
+    return low || high ? 0 : count;
+}
+
+/* A list may be of any bytes; JSON is of characters. */
 static void json_text(const char *key, const char *text) {
     printf(",\"%s\":\"", key);
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
+    for (int count; *text; text += count ? count : 1) {
+        count = character(text);
+        if (count == 0)
+            printf("\\ufffd");
+        else if (*text == '"' || *text == '\\')
             printf("\\%c", *text);
         else if ((unsigned char)*text < 0x20)
             printf("\\u%04x", (unsigned)*text);
         else
-            putchar(*text);
+            printf("%.*s", count, text);
     }
     printf("\"");
 }
@@ -100,7 +119,7 @@ static void json_end(const Fleet *fleet, const Count *count) {
     printf("}\n");
 }
 
-void tune_all_report(const Fleet *fleet) {
+size_t tune_all_report(const Fleet *fleet) {
     Count count = {0};
     bool json = fleet->options->json;
     for (size_t i = 0; i < fleet->list.count; i++) {
@@ -115,4 +134,5 @@ void tune_all_report(const Fleet *fleet) {
         json_end(fleet, &count);
     else
         text_end(fleet, &count);
+    return count.left;
 }

@@ -77,13 +77,19 @@ typedef struct ExportFile {
 } ExportFile;
 typedef struct ExportFiles {
     ARRAY(ExportFile) list;
+    ARRAY(const char *) removed; /* names of files of an earlier emit */
 } ExportFiles;
 
-/* All files, in a fixed order. False with `why` where a right value cannot be had. */
+/* All files, in a fixed order, the manifest last. False with `why` where a right value cannot be had. */
 bool export_files(Arena *arena, const Export *export_, ExportFiles *files, Why *why);
 void export_files_free(ExportFiles *files);
-/* Writes them into `folder`, made if need be; each is complete or not there at all. */
-bool export_write(const ExportFiles *files, const char *folder, Why *why);
+/* False with `why` where a file in `folder` of one of these names belongs to an export of another name. */
+bool export_fits(Arena *arena, const Export *export_, const ExportFiles *files, const char *folder,
+                 Why *why);
+/* Writes them into `folder`, made if need be; each is complete or not there at all. What an earlier emit of this
+ * name wrote there, by its manifest, and this one does not is removed; nothing else is touched. */
+bool export_write(Arena *arena, const Export *export_, ExportFiles *files, const char *folder,
+                  Why *why);
 
 /* Their parts. */
 void export_header(Text *out, const Export *export_);

@@ -1,10 +1,7 @@
-/* In: an Export. Out: its files in memory, and in a folder. */
-#include <errno.h>
+/* In: an Export. Out: its files in memory. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "export/export.h"
 
@@ -16,8 +13,7 @@ const char *export_stem(Arena *arena, const Export *e, uint32_t index) {
 void export_comment(Text *out, const char *text) {
     for (; *text; text++) {
         bool mark = (text[0] == '*' && text[1] == '/') || (text[0] == '/' && text[1] == '*');
-        bool control = (unsigned char)*text < ' ' || *text == 0x7f;
-        text_printf(out, mark ? "%c " : "%c", control ? ' ' : *text);
+        text_printf(out, mark ? "%c " : "%c", text_is_control(*text) ? ' ' : *text);
     }
 }
 
@@ -130,43 +126,4 @@ bool export_files(Arena *arena, const Export *e, ExportFiles *files, Why *why) {
 
 void export_files_free(ExportFiles *files) {
     for (uint32_t i = 0; i < files->list.count; i++) text_free(&files->list.data[i].text);
-}
-
-/* --- on disk */
-
-/* Like mkdir -p. */
-static bool make_folder(const char *path, Why *why) {
-    char copy[4096];
-    if (strlen(path) >= sizeof copy) return why_set(why, "the folder's name is too long");
-    strcpy(copy, path);
-    for (char *at = copy + 1;; at++) {
-        if (*at != '/' && *at != '\0') continue;
-        char end = *at;
-        *at = '\0';
-        if (mkdir(copy, 0777) != 0 && errno != EEXIST)
-            return why_set(why, "cannot make the folder '%s': %s", copy, strerror(errno));
-        if (!(*at = end)) return true;
-    }
-}
-
-static bool write_file(const char *folder, const ExportFile *file, Why *why) {
-    char path[4096], partial[4096 + 16];
-    if (snprintf(path, sizeof path, "%s/%s", folder, file->name) >= (int)sizeof path)
-        return why_set(why, "the name of '%s' is too long", file->name);
-    snprintf(partial, sizeof partial, "%s.partial", path);
-    FILE *out = fopen(partial, "wbe");
-    bool good =
-        out && fwrite(text_string(&file->text), 1, file->text.length, out) == file->text.length;
-    if (out && fclose(out) != 0) good = false;
-    if (good && rename(partial, path) == 0) return true;
-    why_set(why, "cannot write '%s': %s", path, strerror(errno));
-    unlink(partial);
-    return false;
-}
-
-bool export_write(const ExportFiles *files, const char *folder, Why *why) {
-    if (!make_folder(folder, why)) return false;
-    for (uint32_t i = 0; i < files->list.count; i++)
-        if (!write_file(folder, &files->list.data[i], why)) return false;
-    return true;
 }

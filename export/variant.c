@@ -303,8 +303,11 @@ static void print_variant(Text *out, const Export *e, uint32_t index) {
     for (uint32_t s = 0; s < e->chain->steps.count; s++) print_step(arena, out, e, index, s);
     print_layout(arena, out, e, index);
     arena_close(arena);
-    text_add(out, "\n/* ");
-    export_comment(out, variant->origin);
+    text_add(out, "\n/* near ");
+    for (uint32_t i = 0; i < variant->rank; i++)
+        text_printf(out, "%s%" PRId64, i ? "x" : "", variant->extent[i]);
+    if (!variant->rank) text_add(out, "one element");
+    if (variant->arch) text_printf(out, ", on sm_%d", variant->arch);
     text_printf(out, " */\nstatic int variant_%u(Call *call) {\n", index);
     for (uint32_t s = 0; s < e->chain->steps.count; s++)
         text_printf(

@@ -63,6 +63,10 @@ bool store_keeps(const Store *store) {
     return store->db && store->writes;
 }
 
+bool store_is_readable(const Store *store) {
+    return store->db;
+}
+
 bool store_is_new(const Store *store) {
     return !store->db || store->fresh;
 }

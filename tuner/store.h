@@ -18,6 +18,7 @@ void store_close(Store *store);
 const char *store_complaint(const Store *store); /* NULL: none */
 const char *store_path(const Store *store); /* of the database file; "" if there is no folder */
 bool store_keeps(const Store *store);       /* what is put now will be kept */
+bool store_is_readable(const Store *store); /* what is there is answered, be it kept or not */
 bool store_is_new(const Store *store);      /* it was empty when it was opened, or there is none */
 
 /* Key of a problem (all but the exact shape): hashes and texts as architecture.md lists them,

@@ -21,15 +21,15 @@ static const char list_sql[] =
     "AS last"
     " FROM (SELECT key, shape FROM answer UNION SELECT key, shape FROM trial) p ORDER BY last DESC";
 
-/* A terminal gets no control bytes, whatever the database holds. */
+/* A terminal gets no control characters, whatever the database holds. */
 static void add_plain(Text *out, const char *text) {
-    for (; *text; text++) text_printf(out, "%c", (unsigned char)*text < ' ' ? ' ' : *text);
+    for (; *text; text++) text_printf(out, "%c", text_is_control(*text) ? ' ' : *text);
 }
 
 /* The same of several lines. */
 static void add_lines(Text *out, const char *text) {
     for (; *text; text++)
-        text_printf(out, "%c", (unsigned char)*text < ' ' && *text != '\n' ? ' ' : *text);
+        text_printf(out, "%c", text_is_control(*text) && *text != '\n' ? ' ' : *text);
 }
 
 static void add_date(Text *out, int64_t date) {

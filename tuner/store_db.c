@@ -207,10 +207,10 @@ static int check_schema(Store *store) {
     if (rc != SQLITE_OK) return rc;
     if (version == STORE_SCHEMA && tables > 0) return SQLITE_OK;
     if (version > STORE_SCHEMA) {
-        db_complain(store,
-                    "%s has schema %d and this kfuse knows %d; running without it ('kfuse cache "
-                    "clear' begins anew)",
-                    store->path, version, STORE_SCHEMA);
+        db_complain(store, "%s has schema %d and this kfuse knows %d%s", store->path, version,
+                    STORE_SCHEMA,
+                    store->foreign ? "; nothing was merged"
+                                   : "; running without it ('kfuse cache clear' begins anew)");
         return SQLITE_CANTOPEN;
     }
     return tables == 0 ? make_tables(store) : SQLITE_FORMAT;
@@ -256,7 +256,7 @@ static int open_database(Store *store) {
 }
 
 void db_open_foreign(Store *store) {
-    store->renewed = true;
+    store->foreign = store->renewed = true;
     int rc = connect(store, store->path, SQLITE_OPEN_READONLY);
     if (rc != SQLITE_OK && !store->complaint && !is_damage(store, rc))
         rc = connect_immutable(store);

@@ -52,6 +52,7 @@ struct Store {
     bool writes;    /* what is put is kept */
     bool fresh;     /* its tables were made just now */
     bool renewed;   /* a damaged database was set aside: once is enough */
+    bool foreign;   /* merged from, and only read */
     bool abandoned; /* a statement took too long */
     uint32_t steps; /* of the running statement */
     int lock;       /* the lock file, held shared; -1: none could be had */

@@ -52,6 +52,8 @@ static bool next_line(Import *in) {
         text_add_bytes(&in->line, &(char){(char)c}, 1);
     }
     if (c == EOF && in->line.length > 0) return wrong(in, "the file ends inside this line");
+    bool windows = in->line.length > 0 && in->line.data[in->line.length - 1] == '\r';
+    if (windows) in->line.data[--in->line.length] = '\0'; /* some transfers change line ends */
     return c != EOF;
 }
 
@@ -235,7 +237,9 @@ static bool read_figure(Import *in, Put *put) {
 
 static bool read_head(Import *in) {
     int64_t version, schema;
-    if (!next_line(in)) return *in->exchange->why ? false : wrong(in, "the file is empty");
+    if (!next_line(in) && !*in->exchange->why)
+        wrong(in, ferror(in->file) ? "the file cannot be read" : "the file is empty");
+    if (*in->exchange->why) return false;
     if (!check_sum(in)) return false;
     bool ok = open_fields(in, "SELECT " FIELD(kfuse_export) "json_extract(?1,'$.schema')") &&
               read_whole(in, "kfuse_export", &version) && read_whole(in, "schema", &schema);

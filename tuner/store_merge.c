@@ -46,9 +46,14 @@ int exchange_take(Store *store, const Put *put, Exchange *exchange) {
 
 /* --- one transaction */
 
-static void keep_why(Exchange *exchange, Store *imported, const char *reason) {
-    snprintf(exchange->why, sizeof exchange->why, "%s: %s; nothing was imported",
-             store_path(imported), reason);
+/* A complaint names the database. */
+static void keep_why(Exchange *exchange, Store *imported, int rc) {
+    const char *complaint = store_complaint(imported);
+    if (complaint)
+        snprintf(exchange->why, sizeof exchange->why, "%s; nothing was imported", complaint);
+    else
+        snprintf(exchange->why, sizeof exchange->why, "%s: %s; nothing was imported",
+                 store_path(imported), sqlite3_errstr(rc));
 }
 
 bool exchange_begin(Store *store, Exchange *exchange) {
@@ -56,8 +61,7 @@ bool exchange_begin(Store *store, Exchange *exchange) {
     *exchange = (Exchange){0};
     int rc = store_keeps(imported) ? db_exec(imported, "BEGIN IMMEDIATE") : SQLITE_READONLY;
     if (rc == SQLITE_OK) return true;
-    const char *complaint = store_complaint(imported);
-    keep_why(exchange, imported, complaint ? complaint : sqlite3_errstr(rc));
+    keep_why(exchange, imported, rc);
     return false;
 }
 
@@ -65,7 +69,7 @@ ExchangeStatus exchange_end(Store *store, ExchangeStatus status, int rc, Exchang
     Store *imported = store->imported;
     if (status == EXCHANGE_OK && rc == SQLITE_OK) rc = db_exec(imported, "COMMIT");
     if (status == EXCHANGE_OK && rc != SQLITE_OK) {
-        keep_why(exchange, imported, sqlite3_errstr(rc));
+        keep_why(exchange, imported, rc);
         status = EXCHANGE_STUCK;
     }
     if (status != EXCHANGE_OK) db_exec(imported, "ROLLBACK");

@@ -36,7 +36,8 @@ bool tuning_interrupted(const Tuning *t) {
 void tuning_finish(Tuning *t, Candidate *c) {
     if (!c->done) t->finished++;
     c->done = true;
-    if (c->result.outcome == OUTCOME_OK && (t->best == 0 || c->result.time < t->best))
+    if (c->result.outcome == OUTCOME_OK && c->result.time > 0 &&
+        (t->best == 0 || c->result.time < t->best))
         t->best = c->result.time;
     if (t->options->progress)
         t->options->progress(t->options->context, t->finished, t->total, t->best, tuning_left(t));
@@ -77,7 +78,8 @@ static void wait_for_compilers(Tuning *t) {
 static void loop(Tuning *t) {
     bool exclusive = t->problem->device->host_exclusive;
     while ((t->tuned->ending = end_early(t)) == ENDING_DONE) {
-        if (exclusive && t->ready.count > 0 && tuning_left(t) < COMPILE_SHARE * t->options->budget)
+        bool something = t->best > 0 || t->ready_next < t->ready.count;
+        if (exclusive && something && tuning_left(t) < COMPILE_SHARE * t->options->budget)
             stop_compiling(t);
         bool compiling = workers_pending(t->workers, t->owner) > 0;
         if (compiling && workers_wait(t->workers, 0)) continue;

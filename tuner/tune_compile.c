@@ -15,10 +15,14 @@ bool tuning_run(Tuning *t, const Candidate *c, uint32_t shape, Run *run, const c
                     run, why);
 }
 
-/* Among those from the store, which were measured and did not do. */
+/* Among those from the store, which were measured and did not do; of a binary from elsewhere that does not work
+ * the point is compiled here. */
 static bool is_tried(const Tuning *t, const char *label) {
-    for (uint32_t i = 0; i < t->tried; i++)
-        if (strcmp(t->tuned->candidates.data[i].label, label) == 0) return true;
+    for (uint32_t i = 0; i < t->tried; i++) {
+        const Candidate *c = &t->tuned->candidates.data[i];
+        bool refused = c->foreign && c->result.outcome != OUTCOME_OK;
+        if (!refused && strcmp(c->label, label) == 0) return true;
+    }
     return false;
 }
 
@@ -176,7 +180,7 @@ static bool same_launch(const Run *a, const Run *b) {
 static int32_t find_twin(const Tuning *t, const Candidate *c) {
     for (uint32_t i = 0; i < t->tuned->candidates.count; i++) {
         const Candidate *other = &t->tuned->candidates.data[i];
-        if (other == c || other->twin_of >= 0 || !other->binary.bytes) continue;
+        if (other == c || other->twin_of >= 0 || !other->binary.bytes || other->foreign) continue;
         if (other->result.machine_code == c->result.machine_code &&
             same_launch(&other->run, &c->run))
             return (int32_t)i;

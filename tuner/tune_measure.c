@@ -68,7 +68,9 @@ static void measure_candidate(Tuning *t, uint32_t index) {
     KernelSearch *search = &t->searches[c->kernel];
     search->strategy->tell(search->search, &c->point, &c->result);
     tuning_finish(t, c);
-    if (c->result.outcome != OUTCOME_OK || !t->options->retune)
+    bool refused = c->foreign && c->result.outcome != OUTCOME_OK;
+    if (!refused && tuning_decided(&c->result) &&
+        (c->result.outcome != OUTCOME_OK || !t->options->retune))
         store_put_trial(t->problem->store, &t->problem->key, c->label, &c->result, NULL, 0);
 }
 

@@ -9,27 +9,29 @@ enum { STORED_BINARIES = 8 };
 
 const StoredTrial *tuning_known(const Tuning *t, const char *label) {
     for (uint32_t i = 0; i < t->trial_count; i++)
-        if (!t->trials[i].imported && strcmp(t->trials[i].point, label) == 0 &&
+        if (!t->trials[i].imported && tuning_decided(&t->trials[i].result) &&
+            strcmp(t->trials[i].point, label) == 0 &&
             strcmp(t->trials[i].shape, t->problem->key.shape) == 0)
             return &t->trials[i];
     return NULL;
 }
 
 /* What is imported is asked last; it may have come without its binary. */
-static bool stored_binary(const Tuning *t, const char *label, Binary *binary) {
+static bool stored_binary(const Tuning *t, const char *label, Binary *binary, bool *foreign) {
     const TuneProblem *p = t->problem;
     Store *stores[] = {p->store, store_imported(p->store)};
     for (int i = 0; i < 2 && stores[i]; i++)
         if (store_binary(stores[i], &p->key, label, t->arena, &binary->bytes, &binary->size))
-            return true;
+            return *foreign = i == 1, true;
     return false;
 }
 
 static void companion_from_store(Tuning *t, uint32_t index) {
     const Companion *companion = &t->problem->companions[index];
+    bool foreign;
     for (uint32_t m = 0; m < companion->source_count; m++)
         stored_binary(t, arena_printf(t->arena, "%s.%u", companion->label, m),
-                      &t->companion_binaries[index][m]);
+                      &t->companion_binaries[index][m], &foreign);
 }
 
 static bool is_legal(const Tuning *t, const Candidate *c) {
@@ -44,13 +46,13 @@ static bool take_stored(Tuning *t, const StoredTrial *trial) {
     Binary binary = {0};
     const char *why;
     Candidate c = {.twin_of = -1, .label = trial->point, .imported = trial->imported};
-    if (trial->result.outcome != OUTCOME_OK ||
+    if (trial->result.outcome != OUTCOME_OK || !tuning_decided(&trial->result) ||
         !tune_find(t->arena, t->problem, c.label, &c.kernel, &c.point, &why) || !is_legal(t, &c) ||
         !tuning_run(t, &c, 0, &c.run, &why))
         return false;
     if (trial->imported && strcmp(trial->shape, t->problem->key.shape) == 0)
         c.claimed = trial->result.time;
-    bool compiled = stored_binary(t, c.label, &binary);
+    bool compiled = stored_binary(t, c.label, &binary, &c.foreign);
     if (!compiled && !trial->imported) return false;
     array_push(t->arena, &t->tuned->candidates, c);
     uint32_t index = t->tuned->candidates.count - 1;
@@ -180,7 +182,7 @@ void tuning_unload(Tuning *t) {
 }
 
 static void keep_binary(Tuning *t, const Candidate *c) {
-    if (c->binary.bytes && c->result.outcome == OUTCOME_OK)
+    if (c->binary.bytes && c->result.outcome == OUTCOME_OK && tuning_decided(&c->result))
         store_put_trial(t->problem->store, &t->problem->key, c->label, &c->result, c->binary.bytes,
                         c->binary.size);
 }

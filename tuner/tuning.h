@@ -47,6 +47,10 @@ enum { COMPANION_ID = 1 << 24 }; /* job ids of companions; candidates use their 
 static inline Candidate *tuning_candidate(Tuning *t, uint32_t index) {
     return &t->tuned->candidates.data[index];
 }
+/* False of what was found right and then interrupted before it was timed: as good as not tried. */
+static inline bool tuning_decided(const Result *result) {
+    return result->outcome != OUTCOME_OK || result->time > 0;
+}
 bool tuning_interrupted(const Tuning *t);
 double tuning_left(const Tuning *t); /* seconds of the budget */
 /* Its result is final: counts it and tells progress. */

@@ -4,6 +4,7 @@
 #define KF_TEXT_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,11 @@ void text_vprintf(Text *text, const char *format, va_list args);
 void text_add_json(Text *text, const char *string);
 void text_clear(Text *text); /* keeps the room */
 void text_free(Text *text);
+
+/* What a terminal may obey, a line's end among it. */
+static inline bool text_is_control(char c) {
+    return (unsigned char)c < ' ' || c == 0x7f;
+}
 
 /* The text, "" where empty. Valid until the next change. */
 const char *text_string(const Text *text);

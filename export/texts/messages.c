@@ -12,7 +12,8 @@ const char *@NAME@_error(int status) {
         "no CUDA driver, or one that is too old",
         "no binary for the current device, or no current context",
         "the launch was refused",
-        "out of memory"};
+        "out of memory",
+        "fewer than one thread"};
     return status >= 0 && status < (int)(sizeof messages / sizeof *messages) ? messages[status]
                                                                              : "no such status";
 }

@@ -33,6 +33,7 @@ enum KfCallStatus {
     KF_CALL_DRIVER,    /* no CUDA driver, or one that is too old */
     KF_CALL_DEVICE,    /* no binary for the current device, or no current context */
     KF_CALL_LAUNCH,    /* the driver, or the system's threads, refused */
-    KF_CALL_MEMORY     /* out of memory */
+    KF_CALL_MEMORY,    /* out of memory */
+    KF_CALL_THREADS    /* fewer than one thread */
 };
 #endif

@@ -132,7 +132,10 @@ done
 mkdir folder
 refused 1 'empty.jsonl:1: the file is empty' cache import empty.jsonl
 refused 1 "cannot read 'nowhere.jsonl'" cache import nowhere.jsonl
-refused 1 'folder:1: ' cache import folder
+refused 1 'folder:1: the file cannot be read' cache import folder
+run "$KFUSE" cache import - <&-
+expect_status 1
+expect_err '<stdin>:1: the file cannot be read'
 refused 1 'a.jsonl: is no store of kfuse' cache merge a.jsonl
 refused 1 'No such file' cache merge nowhere.db
 run "$KFUSE" cache merge wrong/kfuse.db
@@ -144,6 +147,9 @@ refused 2 'cache ls | show KEY' cache import
 refused 2 'cache ls | show KEY' cache merge
 refused 2 '--binaries goes with' cache merge a/kfuse.db --binaries
 refused 2 '--binaries goes with' x --shape 4 --binaries
+sed 's/$/\r/' a.jsonl >windows.jsonl
+run "$KFUSE" cache import windows.jsonl
+expect_status 0
 run "$KFUSE" cache import - <a.jsonl
 expect_status 0
 expect_out '<stdin>: '

@@ -14,4 +14,8 @@ status=0
 # stdin, stdout or stderr closed
 "$KFUSE" 'x + 1' --shape 10 --device "$device" --trials 1 --quiet <&- >closed.txt 2>&1 || fail "fails without stdin"
 "$KFUSE" 'x + 1' --shape 11 --device "$device" --trials 1 2>&- >closed.txt || fail "fails without stderr"
+status=0
+"$KFUSE" cache ls >&- 2>err.txt || status=$?
+[ $status = 4 ] || fail "exit $status: a list to nowhere"
+[ ! -s "$KFUSE_CACHE/kfuse.lock" ] || fail "what was printed is in a file of the store's"
 expect_no_process

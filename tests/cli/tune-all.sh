@@ -98,6 +98,7 @@ for how in "INT " "TERM " "INT -"; do
     expect_status 130
     expect_no_process
     [ "$(figure left)" -gt 90 ] || fail "left: $(figure left)"
+    expect_err "kfuse: interrupted: $(figure left) lines are left, which the same command does when run again"
     run "$KFUSE" cache ls
     expect_status 0
 done

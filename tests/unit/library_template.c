@@ -99,6 +99,42 @@ static void a_template_is_a_program(void **state) {
     kf_template_close(template);
 }
 
+/* What a manifest says makes the program again. */
+static void expect_command(KfProgram *program, const char *words) {
+    const KfEmitOptions options = {.folder = cache, .name = "shipped"};
+    char path[128], text[8192], *summary;
+    require(kf_emit(program, NULL, &options, &summary));
+    kf_free(summary);
+    snprintf(path, sizeof path, "%s/shipped.json", cache);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    if (!strstr(text, words)) fail_msg("'%s' is not in: %s", words, text);
+}
+
+static void what_no_command_line_says_is_told(void **state) {
+    (void)state;
+    KfTemplate *template = open_template("saxpy.c", NULL);
+    static const int64_t turned[] = {1, 2};
+    KfTensor inputs[] = {vector("x", NULL)};
+    KfProblem problem = {.inputs = inputs, .input_count = 1, .device = "cpu"};
+    KfProgram *program;
+    require(kf_template_program(template, &problem, &program));
+    expect_command(program, "saxpy.c --shape x=3000 --dtype x=f32");
+    kf_program_close(program);
+    kf_template_close(template);
+    inputs[0] = (KfTensor){
+        .name = "x", .type = KF_F32, .rank = 2, .dim = {2, 3}, .strides = turned, .data = NULL};
+    require(kf_program_open(session, "x * 2", 5, &problem, &program));
+    expect_command(program, "\"kf_emit of kfuse.h, with these strides, which no command line says");
+    kf_program_close(program);
+    inputs[0].strides = NULL;
+    require(kf_program_open(session, "x * 2", 5, &problem, &program));
+    expect_command(program, "\"kfuse emit 'x * 2' --shape x=2x3 ");
+    kf_program_close(program);
+}
+
 static void calls_that_make_no_sense_are_refused(void **state) {
     (void)state;
     KfTemplate *template;
@@ -335,6 +371,7 @@ static void a_compiler_names_the_line_of_the_file(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_template_is_a_program),
+        cmocka_unit_test(what_no_command_line_says_is_told),
         cmocka_unit_test(calls_that_make_no_sense_are_refused),
         cmocka_unit_test(references_judge_what_says_nothing),
         cmocka_unit_test(given_inputs_are_judged_on),
