@@ -40,7 +40,8 @@ static KfStatus make_kernels(const OnnxTarget *target, const OnnxOptions *option
 KfStatus onnx_run(KfSession *session, const OnnxOptions *options, FILE *out) {
     /* The operators of a rewritten model are for the CPU. */
     const char *device = options->rewritten && !options->device ? "cpu" : options->device;
-    OnnxTarget target = {session, device, options->math, options->round_each_op};
+    OnnxTarget target = {session, device, options->math, options->round_each_op,
+                         options->rewritten != NULL};
     OnnxModel model;
     OnnxGraph graph;
     OnnxRegions regions;

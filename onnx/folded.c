@@ -1,0 +1,94 @@
+/* In: a graph that is to run in ONNX Runtime, pieces. Out: those left that the runtime's own optimiser
+ * takes into the convolution or product before them, where they cost no pass over memory: a kernel in their
+ * place makes a model slower, and keeps convolutions from passing on their blocked layout. The one idea:
+ * what may follow is told by what stands before, a kernel whose constants can take a factor and a summand
+ * for each channel, or one that ends.
+ *
+ * The lists are what 1.32.0 writes as its optimised model of each of these pairs; of the activations, 1.16.3
+ * lacks HardSwish behind Conv and LeakyRelu behind Gemm. */
+#include "onnx/folded.h"
+
+#include <string.h>
+
+#include "onnx/constant.h"
+
+static const char *const conv_ends[] = {"Relu",        "Sigmoid",   "Tanh", "LeakyRelu",
+                                        "HardSigmoid", "HardSwish", "Clip", NULL};
+static const char *const gemm_ends[] = {"Relu",     "Sigmoid",  "Tanh",
+                                        "Elu",      "Selu",     "LeakyRelu",
+                                        "Softplus", "Softsign", "HardSigmoid",
+                                        "ThresholdedRelu", NULL};
+
+static bool is(const OnnxNode *node, const char *op) {
+    return node->standard && strcmp(node->op, op) == 0;
+}
+
+static bool is_among(const OnnxNode *node, const char *const *list) {
+    for (; node->standard && *list; list++)
+        if (strcmp(node->op, *list) == 0) return true;
+    return false;
+}
+
+/* Operands from `first` on are constants, or left out. */
+static bool has_constants(const OnnxGraph *graph, const OnnxNode *node, uint32_t first) {
+    for (uint32_t i = first; i < node->input_count; i++) {
+        const OnnxTensor *tensor = onnx_input(graph, node, i);
+        if (tensor && !tensor->constant) return false;
+    }
+    return true;
+}
+
+/* One number for each channel of an array like `result`: Cx1x1 or 1xCx1x1 for NxCxHxW. */
+static bool is_by_channel(const OnnxShape *shape, const OnnxShape *result) {
+    int missing = result->rank - shape->rank;
+    if (!shape->known || !result->known || result->rank < 3 || missing < 0 || missing > 1)
+        return false;
+    for (int i = 0; i < shape->rank; i++)
+        if (shape->dim[i] != (i + missing == 1 ? result->dim[1] : 1)) return false;
+    return true;
+}
+
+static bool joins_conv(const OnnxGraph *graph, const OnnxNode *node) {
+    if (is(node, "BatchNormalization")) return has_constants(graph, node, 1);
+    if ((!is(node, "Add") && !is(node, "Mul")) || !has_constants(graph, node, 1)) return false;
+    const OnnxShape *factor = &onnx_input(graph, node, 1)->shape;
+    return is_by_channel(factor, &onnx_output(graph, node, 0)->shape) ||
+           (is(node, "Mul") && factor->known && onnx_count(factor) == 1);
+}
+
+/* The bias of a product of matrices. */
+static bool joins_product(const OnnxGraph *graph, const OnnxNode *node) {
+    return is(node, "Add") && has_constants(graph, node, 1) &&
+           onnx_input(graph, node, 0)->shape.rank == 2 &&
+           onnx_input(graph, node, 1)->shape.rank == 1;
+}
+
+/* What its first operand comes from, if nobody else reads that. */
+static OnnxFold before(const OnnxGraph *graph, const OnnxPiece *pieces, const OnnxNode *node) {
+    const OnnxTensor *tensor = onnx_input(graph, node, 0);
+    bool alone = tensor && tensor->producer != ONNX_NONE && tensor->readers.count == 1 &&
+                 !tensor->kept && onnx_output(graph, node, 0);
+    return alone ? pieces[tensor->producer].fold : ONNX_FOLD_NOTHING;
+}
+
+static OnnxFold begin(const OnnxGraph *graph, const OnnxNode *node) {
+    if (is(node, "Conv") && has_constants(graph, node, 1)) return ONNX_FOLD_CONV;
+    if (is(node, "MatMul")) return ONNX_FOLD_MATMUL;
+    return is(node, "Gemm") ? ONNX_FOLD_GEMM : ONNX_FOLD_NOTHING;
+}
+
+void onnx_fold(const OnnxGraph *graph, OnnxPiece *pieces, uint32_t index) {
+    const OnnxNode *node = &graph->nodes.data[index];
+    OnnxPiece *piece = &pieces[index];
+    OnnxFold with = before(graph, pieces, node);
+    bool ends = (with == ONNX_FOLD_CONV && is_among(node, conv_ends)) ||
+                (with == ONNX_FOLD_GEMM && is_among(node, gemm_ends));
+    piece->fold = begin(graph, node);
+    if (with == ONNX_FOLD_CONV && joins_conv(graph, node)) piece->fold = with;
+    if (with == ONNX_FOLD_MATMUL && joins_product(graph, node)) piece->fold = ONNX_FOLD_GEMM;
+    bool joins = piece->fold != begin(graph, node);
+    if (!joins && !(ends && has_constants(graph, node, 1))) return;
+    piece->text = NULL;
+    piece->why = with == ONNX_FOLD_CONV ? "ONNX Runtime computes it in the Conv before it"
+                                        : "ONNX Runtime computes it in the product before it";
+}
