@@ -14,10 +14,9 @@
 
 static const char *const conv_ends[] = {"Relu",        "Sigmoid",   "Tanh", "LeakyRelu",
                                         "HardSigmoid", "HardSwish", "Clip", NULL};
-static const char *const gemm_ends[] = {"Relu",     "Sigmoid",  "Tanh",
-                                        "Elu",      "Selu",     "LeakyRelu",
-                                        "Softplus", "Softsign", "HardSigmoid",
-                                        "ThresholdedRelu", NULL};
+static const char *const gemm_ends[] = {"Relu",        "Sigmoid",         "Tanh",     "Elu",
+                                        "Selu",        "LeakyRelu",       "Softplus", "Softsign",
+                                        "HardSigmoid", "ThresholdedRelu", NULL};
 
 static bool is(const OnnxNode *node, const char *op) {
     return node->standard && strcmp(node->op, op) == 0;
@@ -29,11 +28,14 @@ static bool is_among(const OnnxNode *node, const char *const *list) {
     return false;
 }
 
-/* Operands from `first` on are constants, or left out. */
-static bool has_constants(const OnnxGraph *graph, const OnnxNode *node, uint32_t first) {
+/* Operands from `first` on are left out, constants, or computed from these alone. */
+static bool has_constants(const OnnxGraph *graph, const OnnxPiece *pieces, const OnnxNode *node,
+                          uint32_t first) {
     for (uint32_t i = first; i < node->input_count; i++) {
         const OnnxTensor *tensor = onnx_input(graph, node, i);
-        if (tensor && !tensor->constant) return false;
+        if (!tensor || tensor->constant) continue;
+        if (tensor->producer == ONNX_NONE || pieces[tensor->producer].fold != ONNX_FOLD_CONSTANT)
+            return false;
     }
     return true;
 }
@@ -48,17 +50,18 @@ static bool is_by_channel(const OnnxShape *shape, const OnnxShape *result) {
     return true;
 }
 
-static bool joins_conv(const OnnxGraph *graph, const OnnxNode *node) {
-    if (is(node, "BatchNormalization")) return has_constants(graph, node, 1);
-    if ((!is(node, "Add") && !is(node, "Mul")) || !has_constants(graph, node, 1)) return false;
+static bool joins_conv(const OnnxGraph *graph, const OnnxPiece *pieces, const OnnxNode *node) {
+    if (is(node, "BatchNormalization")) return has_constants(graph, pieces, node, 1);
+    if ((!is(node, "Add") && !is(node, "Mul")) || !has_constants(graph, pieces, node, 1))
+        return false;
     const OnnxShape *factor = &onnx_input(graph, node, 1)->shape;
     return is_by_channel(factor, &onnx_output(graph, node, 0)->shape) ||
            (is(node, "Mul") && factor->known && onnx_count(factor) == 1);
 }
 
 /* The bias of a product of matrices. */
-static bool joins_product(const OnnxGraph *graph, const OnnxNode *node) {
-    return is(node, "Add") && has_constants(graph, node, 1) &&
+static bool joins_product(const OnnxGraph *graph, const OnnxPiece *pieces, const OnnxNode *node) {
+    return is(node, "Add") && has_constants(graph, pieces, node, 1) &&
            onnx_input(graph, node, 0)->shape.rank == 2 &&
            onnx_input(graph, node, 1)->shape.rank == 1;
 }
@@ -71,23 +74,24 @@ static OnnxFold before(const OnnxGraph *graph, const OnnxPiece *pieces, const On
     return alone ? pieces[tensor->producer].fold : ONNX_FOLD_NOTHING;
 }
 
-static OnnxFold begin(const OnnxGraph *graph, const OnnxNode *node) {
-    if (is(node, "Conv") && has_constants(graph, node, 1)) return ONNX_FOLD_CONV;
+static OnnxFold begin(const OnnxGraph *graph, const OnnxPiece *pieces, const OnnxNode *node) {
+    if (is(node, "Conv") && has_constants(graph, pieces, node, 1)) return ONNX_FOLD_CONV;
     if (is(node, "MatMul")) return ONNX_FOLD_MATMUL;
+    if (node->input_count && has_constants(graph, pieces, node, 0)) return ONNX_FOLD_CONSTANT;
     return is(node, "Gemm") ? ONNX_FOLD_GEMM : ONNX_FOLD_NOTHING;
 }
 
 void onnx_fold(const OnnxGraph *graph, OnnxPiece *pieces, uint32_t index) {
     const OnnxNode *node = &graph->nodes.data[index];
     OnnxPiece *piece = &pieces[index];
-    OnnxFold with = before(graph, pieces, node);
+    OnnxFold with = before(graph, pieces, node), own = begin(graph, pieces, node);
     bool ends = (with == ONNX_FOLD_CONV && is_among(node, conv_ends)) ||
                 (with == ONNX_FOLD_GEMM && is_among(node, gemm_ends));
-    piece->fold = begin(graph, node);
-    if (with == ONNX_FOLD_CONV && joins_conv(graph, node)) piece->fold = with;
-    if (with == ONNX_FOLD_MATMUL && joins_product(graph, node)) piece->fold = ONNX_FOLD_GEMM;
-    bool joins = piece->fold != begin(graph, node);
-    if (!joins && !(ends && has_constants(graph, node, 1))) return;
+    piece->fold = own;
+    if (with == ONNX_FOLD_CONV && joins_conv(graph, pieces, node)) piece->fold = with;
+    if (with == ONNX_FOLD_MATMUL && joins_product(graph, pieces, node))
+        piece->fold = ONNX_FOLD_GEMM;
+    if (piece->fold == own && !(ends && has_constants(graph, pieces, node, 1))) return;
     piece->text = NULL;
     piece->why = with == ONNX_FOLD_CONV ? "ONNX Runtime computes it in the Conv before it"
                                         : "ONNX Runtime computes it in the product before it";

@@ -39,9 +39,10 @@ typedef struct OnnxOp {
 /* What of a node's readers ONNX Runtime would compute with it (folded.c). */
 typedef enum OnnxFold {
     ONNX_FOLD_NOTHING,
-    ONNX_FOLD_CONV,   /* a factor and a summand for each channel, then an activation */
-    ONNX_FOLD_MATMUL, /* a bias, then as behind Gemm */
-    ONNX_FOLD_GEMM    /* an activation */
+    ONNX_FOLD_CONSTANT, /* it is computed once, when the model is loaded */
+    ONNX_FOLD_CONV,     /* a factor and a summand for each channel, then an activation */
+    ONNX_FOLD_MATMUL,   /* a bias, then as behind Gemm */
+    ONNX_FOLD_GEMM      /* an activation */
 } OnnxFold;
 
 /* Axes are bits counted from the last axis, so that they mean the same whatever stands before. */

@@ -87,7 +87,7 @@ static void add_types(Text *text) {
                    "    int64_t (*workspace)(const KfView *inputs, int threads);\n"
                    "    int (*launch)(const KfView *inputs, const KfView *outputs, void "
                    "*workspace, size_t bytes,\n"
-                   "                  int threads);\n"
+                   "                  int threads, KfRun *run, void *pool);\n"
                    "    const char *(*error)(int status);\n"
                    "} Region;\n\n");
 }
@@ -119,11 +119,11 @@ static void add_regions(Text *text, const OnnxRegions *regions) {
         const OnnxRegion *region = &regions->list.data[i];
         const char *name = region->name, *kernel = regions->list.data[region->same_as].name;
         if (region->same_op == i)
-            text_printf(
-                text,
-                "    {\"%s\", %s_inputs, %s_outputs, %u, %u, %s_workspace, %s_launch, %s_error},\n",
-                name, name, name, region->program.input_count, region->program.output_count, kernel,
-                kernel, kernel);
+            text_printf(text,
+                        "    {\"%s\", %s_inputs, %s_outputs, %u, %u, %s_workspace, %s_launch_on, "
+                        "%s_error},\n",
+                        name, name, name, region->program.input_count, region->program.output_count,
+                        kernel, kernel, kernel);
     }
     text_add(text, "};\n");
 }

@@ -18,7 +18,13 @@
 
 #include "ort_regions.h"
 
-enum { INTERFACE = 16, INTERFACE_OF_SIZES = 23, FAILED = 1, WORKSPACE_ALIGNMENT = 256 };
+enum {
+    INTERFACE = 16,
+    INTERFACE_OF_POOLS = 17,
+    INTERFACE_OF_SIZES = 23,
+    FAILED = 1,
+    WORKSPACE_ALIGNMENT = 256
+};
 
 typedef struct OrtStatus OrtStatus;
 typedef struct OrtApiBase {
@@ -39,7 +45,9 @@ enum {
     GET_TYPE_AND_SHAPE = 65,
     CONTEXT_GET_INPUT = 90,
     CONTEXT_GET_OUTPUT = 91,
+    RELEASE_STATUS = 93,
     RELEASE_TYPE_AND_SHAPE = 99,
+    PARALLEL_FOR = 274,   /* since version 17 */
     GET_TENSOR_SIZE = 318 /* since version 23 */
 };
 
@@ -55,7 +63,10 @@ typedef OrtStatus *GetTypeAndShape(const void *value, void **info);
 typedef OrtStatus *ContextGetInput(const void *context, size_t index, const void **value);
 typedef OrtStatus *ContextGetOutput(void *context, size_t index, const int64_t *dim, size_t rank,
                                     void **value);
+typedef void ReleaseStatus(OrtStatus *status);
 typedef void ReleaseTypeAndShape(void *info);
+typedef OrtStatus *ParallelFor(const void *context, void (*run)(void *data, size_t i), size_t count,
+                               size_t batches, void *data);
 typedef OrtStatus *GetTensorSize(const void *value, size_t *bytes);
 
 typedef struct Op Op;
@@ -88,7 +99,7 @@ enum { REGIONS = sizeof regions / sizeof *regions };
 static Op ops[REGIONS];
 /* The same for all sessions of a process. */
 static void *const *api;
-static int has_sizes;
+static int has_pools, has_sizes;
 
 #define CALL(position, Type) ((Type *)api[position])
 
@@ -103,7 +114,7 @@ static OrtStatus *failed(const Region *region, const char *what) {
 typedef struct Kernel {
     const Region *region;
     int threads;
-    size_t workspace;      /* bytes */
+    size_t workspace;      /* bytes, whole alignments */
     _Atomic(void *) spare; /* a workspace that no call uses, or NULL */
     KfView views[PORTS];   /* inputs, outputs; without data */
 } Kernel;
@@ -138,7 +149,8 @@ static OrtStatus *create(const Op *op, const void *table, const void *info, void
         free(kernel);
         return failed(region, "these shapes are not taken");
     }
-    kernel->workspace = (size_t)bytes;
+    kernel->workspace =
+        ((size_t)bytes + WORKSPACE_ALIGNMENT - 1) / WORKSPACE_ALIGNMENT * WORKSPACE_ALIGNMENT;
     *made = kernel;
     return NULL;
 }
@@ -188,19 +200,36 @@ static OrtStatus *make_output(const Region *region, void *context, size_t i, voi
     return status;
 }
 
-/* A session may run in several threads at once: the first call takes the spare workspace, each other makes one,
- * and the last to end leaves its own. */
-static OrtStatus *launch(Kernel *kernel, const KfView *views) {
+typedef struct Shares {
+    void (*share)(void *shares, int64_t i);
+    void *shares;
+} Shares;
+
+static void run_share(void *data, size_t i) {
+    const Shares *all = data;
+    all->share(all->shares, (int64_t)i);
+}
+
+/* On the session's threads, as many as it was given. */
+static void run_in_session(void *context, void (*share)(void *shares, int64_t i), void *shares,
+                           int64_t count) {
+    Shares all = {share, shares};
+    OrtStatus *status = CALL(PARALLEL_FOR, ParallelFor)(context, run_share, (size_t)count, 0, &all);
+    if (!status) return;
+    CALL(RELEASE_STATUS, ReleaseStatus)(status); /* it has run none */
+    for (int64_t i = 0; i < count; i++) share(shares, i);
+}
+
+/* A session may run in several threads at once: the first call takes the spare workspace, each other
+ * makes one, and the last to end leaves its own. */
+static OrtStatus *launch(Kernel *kernel, const KfView *views, void *context) {
     const Region *region = kernel->region;
     size_t bytes = kernel->workspace;
     void *workspace = bytes ? atomic_exchange(&kernel->spare, NULL) : NULL;
-    if (bytes && !workspace)
-        workspace =
-            aligned_alloc(WORKSPACE_ALIGNMENT, (bytes + WORKSPACE_ALIGNMENT - 1) /
-                                                   WORKSPACE_ALIGNMENT * WORKSPACE_ALIGNMENT);
+    if (bytes && !workspace) workspace = aligned_alloc(WORKSPACE_ALIGNMENT, bytes);
     if (bytes && !workspace) return failed(region, "out of memory");
-    int code =
-        region->launch(views, views + region->input_count, workspace, bytes, kernel->threads);
+    int code = region->launch(views, views + region->input_count, workspace, bytes, kernel->threads,
+                              has_pools ? run_in_session : NULL, context);
     if (bytes) free(atomic_exchange(&kernel->spare, workspace));
     return code ? failed(region, region->error(code)) : NULL;
 }
@@ -216,7 +245,7 @@ static OrtStatus *compute(void *state, void *context) {
         status = take_input(region, context, i, &views[i].data);
     for (size_t i = 0; i < outputs && !status; i++)
         status = make_output(region, context, i, &views[inputs + i].data);
-    return status ? status : launch(kernel, views);
+    return status ? status : launch(kernel, views, context);
 }
 
 /* --- what an operator says of itself */
@@ -288,10 +317,11 @@ static void describe(Op *op, const Region *region) {
  * shape of 3x5 has 15 elements. */
 static int is_as_declared(void *const *table) {
     static const int used[] = {
-        CREATE_STATUS,        CREATE_CUSTOM_OP_DOMAIN, CUSTOM_OP_DOMAIN_ADD,
-        ADD_CUSTOM_OP_DOMAIN, GET_TENSOR_MUTABLE_DATA, CREATE_TYPE_AND_SHAPE,
-        SET_DIMENSIONS,       GET_ELEMENT_COUNT,       GET_TYPE_AND_SHAPE,
-        CONTEXT_GET_INPUT,    CONTEXT_GET_OUTPUT,      RELEASE_TYPE_AND_SHAPE};
+        CREATE_STATUS,         CREATE_CUSTOM_OP_DOMAIN, CUSTOM_OP_DOMAIN_ADD,
+        ADD_CUSTOM_OP_DOMAIN,  GET_TENSOR_MUTABLE_DATA, CREATE_TYPE_AND_SHAPE,
+        SET_DIMENSIONS,        GET_ELEMENT_COUNT,       GET_TYPE_AND_SHAPE,
+        CONTEXT_GET_INPUT,     CONTEXT_GET_OUTPUT,      RELEASE_STATUS,
+        RELEASE_TYPE_AND_SHAPE};
     const int64_t shape[] = {3, 5};
     void *info = NULL;
     size_t count = 0;
@@ -323,6 +353,7 @@ __attribute__((visibility("default"))) OrtStatus *RegisterCustomOps(void *option
                       : NULL;
     }
     api = table;
+    has_pools = interface_of(base) >= INTERFACE_OF_POOLS && table[PARALLEL_FOR];
     has_sizes = interface_of(base) >= INTERFACE_OF_SIZES && table[GET_TENSOR_SIZE];
     OrtStatus *status = CALL(CREATE_CUSTOM_OP_DOMAIN, CreateCustomOpDomain)("ai.kfuse", &domain);
     for (size_t i = 0; i < REGIONS && !status; i++) {

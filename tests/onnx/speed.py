@@ -1,6 +1,6 @@
 """How long a model takes and how long what kfuse made of it, side by side in ONNX Runtime on the CPU:
-python3 speed.py MODEL.onnx KFUSE [options of kfuse onnx]. Both sessions take turns, some dozens of runs each, of which the
-first few are not counted (threads of the other session still spin); the medians are what is printed, on one and on two
+python3 speed.py MODEL.onnx KFUSE [options of kfuse onnx]. The sessions take turns of some milliseconds, the first third of
+which is not counted (threads of the other session still spin); the medians are what is printed, on one and on two
 threads. Above 1 the rewritten model is faster. Needs the packages onnx and onnxruntime."""
 import sys
 import tempfile
@@ -11,7 +11,7 @@ import numpy as np
 
 from compare import open_session, options_dims, random_feeds, rewrite
 
-TURNS, RUNS, DROPPED = 100, 60, 20
+SECONDS, TURN, RUNS = 8, 4e-3, 3  # in all, of a turn, in a turn at least
 
 
 def bind(session, feeds):
@@ -25,16 +25,17 @@ def bind(session, feeds):
 
 def turn(run):
     times = []
-    for _ in range(RUNS):
+    while len(times) < RUNS or sum(times) < TURN:
         start = time.perf_counter()
         run()
         times.append(time.perf_counter() - start)
-    return times[DROPPED:]
+    return times[len(times) // 3:]
 
 
 def medians(runs):
     times = [[] for _ in runs]
-    for _ in range(TURNS):
+    end = time.perf_counter() + SECONDS
+    while time.perf_counter() < end:
         for own, run in zip(times, runs):
             own += turn(run)
     return [np.median(own) * 1e6 for own in times]
