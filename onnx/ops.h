@@ -41,7 +41,7 @@ typedef enum OnnxFold {
     ONNX_FOLD_NOTHING,
     ONNX_FOLD_CONSTANT, /* it is computed once, when the model is loaded */
     ONNX_FOLD_CONV,     /* a factor and a summand for each channel, then an activation */
-    ONNX_FOLD_MATMUL,   /* a bias, then as behind Gemm */
+    ONNX_FOLD_MATMUL,   /* a number that it is multiplied with; or a bias, then as behind Gemm */
     ONNX_FOLD_GEMM      /* an activation */
 } OnnxFold;
 

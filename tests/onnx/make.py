@@ -210,6 +210,14 @@ def products():
           [weights("w", 32, 40), weights("c", 32), weights("v", 32, 8), weights("w3", 16, 16)])
 
 
+def cache():
+    """One more step of a decoder: what was kept of earlier ones may be empty."""
+    nodes = [node("Mul", "past half", "h"), node("Tanh", "h", "p"), node("Concat", "p x", "all", axis=1),
+             node("Mul", "all half", "scaled"), node("Softmax", "scaled", "y")]
+    model("cache", nodes, [value("past", F32, [2, "past", 8]), value("x", F32, [2, 1, 8])],
+          [value("y", F32, [2, "all", 8])], [constant("half", 0.5)])
+
+
 def wrong():
     """Models that must be refused, each for one reason."""
     def bad(name, nodes, constants=(), inputs=None, **more):
@@ -237,5 +245,5 @@ def wrong():
 
 
 if __name__ == "__main__":
-    for make in (transformer, mobilenet, operators, halves, old, paths, shapes, products, wrong):
+    for make in (transformer, mobilenet, operators, halves, old, paths, shapes, products, cache, wrong):
         make()
