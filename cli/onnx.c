@@ -46,13 +46,15 @@ KfStatus job_onnx(Job *job) {
     KfStatus status = job_end_of_words(job, 1);
     if (status == KF_OK) status = read_dims(o, dims);
     if (status != KF_OK) return status;
+    KfTuneOptions tune = o->tune;
+    tune.hot |= o->rewrite != NULL; /* what one node of a model writes the next one reads */
     OnnxOptions options = {.path = o->words[0],
                            .dims = dims,
                            .dim_count = o->dim_count,
                            .device = o->device,
                            .math = o->math,
                            .round_each_op = o->round_each_op,
-                           .tune = &o->tune,
+                           .tune = &tune,
                            .folder = o->output_count ? o->outputs[0].value : NULL,
                            .rewritten = o->rewrite,
                            .products = o->products,
