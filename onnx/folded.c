@@ -10,8 +10,6 @@
 
 #include <string.h>
 
-#include "onnx/constant.h"
-
 static const char *const conv_ends[] = {"Relu",        "Sigmoid",   "Tanh", "LeakyRelu",
                                         "HardSigmoid", "HardSwish", "Clip", NULL};
 static const char *const gemm_ends[] = {"Relu",        "Sigmoid",         "Tanh",     "Elu",
@@ -50,28 +48,34 @@ static bool is_by_channel(const OnnxShape *shape, const OnnxShape *result) {
     return true;
 }
 
+/* The second operand of two, where it is a constant of a known shape. */
+static const OnnxShape *constant_behind(const OnnxGraph *graph, const OnnxPiece *pieces,
+                                        const OnnxNode *node) {
+    const OnnxTensor *tensor = onnx_input(graph, node, 1);
+    bool fits = tensor && tensor->shape.known && has_constants(graph, pieces, node, 1);
+    return fits && node->input_count == 2 ? &tensor->shape : NULL;
+}
+
 static bool joins_conv(const OnnxGraph *graph, const OnnxPiece *pieces, const OnnxNode *node) {
     if (is(node, "BatchNormalization")) return has_constants(graph, pieces, node, 1);
-    if ((!is(node, "Add") && !is(node, "Mul")) || !has_constants(graph, pieces, node, 1))
-        return false;
-    const OnnxShape *factor = &onnx_input(graph, node, 1)->shape;
-    return is_by_channel(factor, &onnx_output(graph, node, 0)->shape) ||
-           (is(node, "Mul") && factor->known && onnx_count(factor) == 1);
+    const OnnxShape *other = constant_behind(graph, pieces, node);
+    bool factor = is(node, "Mul");
+    if (!other || (!factor && !is(node, "Add"))) return false;
+    return is_by_channel(other, &onnx_output(graph, node, 0)->shape) ||
+           (factor && onnx_count(other) == 1);
 }
 
 /* The bias of a product of matrices. */
 static bool joins_product(const OnnxGraph *graph, const OnnxPiece *pieces, const OnnxNode *node) {
-    return is(node, "Add") && has_constants(graph, pieces, node, 1) &&
-           onnx_input(graph, node, 0)->shape.rank == 2 &&
-           onnx_input(graph, node, 1)->shape.rank == 1;
+    const OnnxShape *other = constant_behind(graph, pieces, node);
+    return is(node, "Add") && other && other->rank == 1 &&
+           onnx_input(graph, node, 0)->shape.rank == 2;
 }
 
 /* A number that a product is multiplied with, or divided by. */
 static bool scales_product(const OnnxGraph *graph, const OnnxPiece *pieces, const OnnxNode *node) {
-    if ((!is(node, "Mul") && !is(node, "Div")) || !has_constants(graph, pieces, node, 1))
-        return false;
-    const OnnxShape *factor = &onnx_input(graph, node, 1)->shape;
-    return factor->known && onnx_count(factor) == 1;
+    const OnnxShape *other = constant_behind(graph, pieces, node);
+    return (is(node, "Mul") || is(node, "Div")) && other && onnx_count(other) == 1;
 }
 
 /* What its first operand comes from, if nobody else reads that. */

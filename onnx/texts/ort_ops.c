@@ -163,7 +163,7 @@ static void destroy(void *state) {
 
 /* --- one call */
 
-/* Bytes of a tensor, which also the older interfaces know the count of. */
+/* Before version 23 only a copy of the shape tells. */
 static OrtStatus *tensor_bytes(const Port *port, const void *value, size_t *bytes) {
     void *info = NULL;
     if (has_sizes) return CALL(GET_TENSOR_SIZE, GetTensorSize)(value, bytes);

@@ -146,6 +146,10 @@ run "$KFUSE" onnx "$models/half.onnx" --rewrite missing/new.onnx -o none --quiet
 expect_status 4
 expect_err "cannot write 'missing/new.onnx'"
 [ ! -e none ] || fail 'tuned for nothing'
+# Nodes without the operands that they should have
+run "$KFUSE" onnx "$models/wrong-operands.onnx" --products --rewrite none.onnx -o none
+expect_status 3
+expect_err 'no region, nothing to write'
 # A region whose kernels are all wrong stays as it is.
 run env KFUSE_FAULT='wrong@*' "$KFUSE" onnx "$models/old.onnx" --rewrite wrong.onnx -o wrong --effort quick --trials 2 --quiet
 expect_status 3
