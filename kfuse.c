@@ -254,14 +254,39 @@ static KfStatus identify(KfKernel *kernel, DeviceIdentity *identity) {
     return good ? KF_OK : session_say(session, KF_ENVIRONMENT, "%s", why.text);
 }
 
+KfStatus pipeline_problems(KfKernel *kernel, const KfTuneOptions *in, TuneProblem *whole,
+                           Partitions *partitions) {
+    KfProgram *program = kernel->program;
+    Arena *arena = kernel->arena;
+    DeviceIdentity *identity = arena_new(arena, DeviceIdentity);
+    bool known;
+    KfStatus status = start(kernel, in, identity, &known);
+    if (status == KF_OK)
+        status = pipeline_partitions(program, arena, kernel->device->language, partitions);
+    if (status == KF_OK && !known) status = identify(kernel, identity);
+    if (status == KF_OK) status = tuning_fits_memory(program, identity);
+    if (status != KF_OK) return status;
+    *whole = (TuneProblem){
+        .device = kernel->device,
+        .index = kernel->index,
+        .identity = identity,
+        .ir = program_ir(program, kernel->device->language),
+        .rounded = rounded_program(program, arena, kernel->device->language),
+        .store = program->session->store,
+        .journal = program->session->journal,
+        .given = program->given,
+    };
+    if (partitions->list.count == 0) return KF_OK;
+    choose_partitions(partitions, whole->ir, in, identity);
+    return build_problems(kernel, whole, partitions, in);
+}
+
 /* The store's answer, or a race. */
 static KfStatus answer_or_tune(KfKernel *kernel, const KfTuneOptions *in, TuneProblem *whole,
                                Partitions *partitions, double began) {
     KfProgram *program = kernel->program;
     TuneOptions options;
     Why why;
-    KfStatus status = build_problems(kernel, whole, partitions, in);
-    if (status != KF_OK) return status;
     if (!tuning_options(program, in, &options)) return KF_USAGE;
     if (in->point && !partition_fix(program->session, kernel->arena, partitions, in->point))
         return KF_USAGE;
@@ -279,32 +304,13 @@ static KfStatus answer_or_tune(KfKernel *kernel, const KfTuneOptions *in, TunePr
 }
 
 KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *in) {
-    KfProgram *program = kernel->program;
-    Arena *arena = kernel->arena;
     double began = tuning_clock();
-    DeviceIdentity *identity = arena_new(arena, DeviceIdentity);
     Partitions partitions = {0};
-    bool known;
-    kernel->phases.seconds[PHASE_OPEN] = program->session->opening;
-    kernel->phases.seconds[PHASE_PARSE] = program->parsing;
-    KfStatus status = start(kernel, in, identity, &known);
-    if (status == KF_OK)
-        status = pipeline_partitions(program, arena, kernel->device->language, &partitions);
-    if (status == KF_OK && !known) status = identify(kernel, identity);
-    if (status == KF_OK) status = tuning_fits_memory(program, identity);
+    TuneProblem whole;
+    kernel->phases.seconds[PHASE_OPEN] = kernel->program->session->opening;
+    kernel->phases.seconds[PHASE_PARSE] = kernel->program->parsing;
+    KfStatus status = pipeline_problems(kernel, in, &whole, &partitions);
     if (status != KF_OK) return status;
-    if (partitions.list.count == 0) return tuning_nothing(kernel, identity, began);
-
-    TuneProblem whole = {
-        .device = kernel->device,
-        .index = kernel->index,
-        .identity = identity,
-        .ir = program_ir(program, kernel->device->language),
-        .rounded = rounded_program(program, arena, kernel->device->language),
-        .store = program->session->store,
-        .journal = program->session->journal,
-        .given = program->given,
-    };
-    choose_partitions(&partitions, whole.ir, in, identity);
+    if (partitions.list.count == 0) return tuning_nothing(kernel, whole.identity, began);
     return answer_or_tune(kernel, in, &whole, &partitions, began);
 }

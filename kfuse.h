@@ -131,6 +131,7 @@ typedef struct KfTuneOptions {
     bool complete;     /* no early end within 1 % of the roof */
     bool no_tune;      /* a stored point of the bucket, or the analytic default: no search */
     const char *point; /* "VEC=4,BLOCK=256": only this one; of several kernels "A | B", for each */
+    double stop_at;    /* end once a kernel reaches this part of the roof, 0.9; 0: not asked */
 } KfTuneOptions;
 
 /* `finished` of `total` candidates; `best` seconds so far (0: none); `left` seconds at most. */
@@ -348,6 +349,9 @@ KF_API KfStatus kf_ops_check(KfSession *session, const char *path, char **text);
  * "import-binaries" have the compiled kernels, too: only from whom you would run a program. */
 KF_API KfStatus kf_cache(KfSession *session, const char *command, const char *argument,
                          char **text);
+/* Whether the store answers kf_tune with these options (NULL: none), and for each kernel that it does not
+ * answer, which fields of the nearest key differ. Nothing is compiled or measured. */
+KF_API KfStatus kf_why(KfProgram *program, const KfTuneOptions *options, char **text);
 
 /* "4096x4096" "4096" "scalar" -> rank and dim; "bf16" -> type. KF_USAGE with a static reason in
  * *why. */

@@ -112,6 +112,10 @@ bool session_clear_store(KfSession *session, char *why, size_t size);
 /* kfuse.c: the two halves of the pipeline. */
 KfStatus pipeline_compile(KfProgram *program, const Source *source, const KfProblem *problem);
 KfStatus pipeline_tune(KfKernel *kernel, const KfTuneOptions *options);
+/* What there is to tune, with its keys in the store: the whole, for judging several kernels together, and
+ * the ways to cut it. Nothing is compiled or measured. */
+KfStatus pipeline_problems(KfKernel *kernel, const KfTuneOptions *options, TuneProblem *whole,
+                           Partitions *partitions);
 /* The ways to cut the program with their kernels in a language, "cuda" or "c"; KF_NO_KERNEL with a
  * diagnostic at what no kernel covers. */
 KfStatus pipeline_partitions(KfProgram *program, Arena *arena, const char *language,

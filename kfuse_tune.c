@@ -70,6 +70,7 @@ bool tuning_options(KfProgram *program, const KfTuneOptions *in, TuneOptions *ou
         return session_say(session, KF_USAGE, "unknown effort"), false;
     *out = (TuneOptions){.trials = in->trials ? in->trials : trials[in->effort],
                          .minimum = in->complete ? UINT32_MAX : minimum[in->effort],
+                         .stop_at = in->stop_at,
                          .sensible = in->effort != KF_FULL,
                          .budget = in->budget > 0 ? in->budget : 20,
                          .seed = in->seed,

@@ -95,6 +95,13 @@ static KfStatus command_grad(Job *job) {
     return print_owned(job_told(job, status), text);
 }
 
+static KfStatus command_why(Job *job) {
+    char *text = NULL;
+    KfStatus status = job_program(job);
+    if (status == KF_OK) status = job_told(job, kf_why(job->program, &job->options->tune, &text));
+    return print_owned(status, text);
+}
+
 static KfStatus command_ops(Job *job) {
     char *text = NULL;
     const Options *o = job->options;
@@ -164,8 +171,10 @@ static KfStatus check_options(const Job *job) {
     if (job->options->output_count > 0 && !writes)
         return job_complain(KF_USAGE, "-o goes with run, dump, emit, tune and onnx: kfuse run EXPR "
                                       "NAME=FILE.npy… -o OUT");
-    if (command != COMMAND_TEMPLATE &&
-        (job->options->line_count || job->options->reference_count || job->options->has_tolerance))
+    bool takes_file = command == COMMAND_TEMPLATE || (command == COMMAND_EMIT && job_is_file(job));
+    if ((!takes_file && job->options->line_count) ||
+        (command != COMMAND_TEMPLATE &&
+         (job->options->reference_count || job->options->has_tolerance)))
         return job_complain(KF_USAGE,
                             "a kernel's header lines and references go with kfuse tune FILE");
     if (command != COMMAND_EMIT &&
@@ -198,6 +207,7 @@ static KfStatus run_command(Job *job) {
     case COMMAND_EMIT: return job_emit(job);
     case COMMAND_TUNE_ALL: break; /* its processes do */
     case COMMAND_ONNX: return job_onnx(job);
+    case COMMAND_WHY: return command_why(job);
     }
     return KF_USAGE;
 }

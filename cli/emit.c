@@ -29,12 +29,16 @@ static KfStatus tune(Job *job) {
     return status == KF_ENVIRONMENT ? KF_OK : status;
 }
 
+static KfStatus expression(Job *job) {
+    job->problem.device = "cuda";
+    return job_program(job);
+}
+
 KfStatus job_emit(Job *job) {
     KfEmitOptions emit;
     char *summary = NULL;
     KfStatus status = read_options(job, &emit);
-    job->problem.device = "cuda";
-    if (status == KF_OK) status = job_program(job);
+    if (status == KF_OK) status = job_is_file(job) ? job_file_program(job) : expression(job);
     if (status == KF_OK) status = tune(job);
     if (status == KF_OK)
         status = job_told(job, kf_emit(job->program, job->kernel, &emit, &summary));

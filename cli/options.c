@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/base/embed.h"
+
 typedef struct Parse {
     Options *options;
     char *why;
@@ -214,6 +216,14 @@ static bool take_budget(Parse *p, char *v) {
     p->options->tune.budget = value;
     return true;
 }
+static bool take_stop_at(Parse *p, char *v) {
+    char *end;
+    double percent = strtod(v, &end);
+    if (end == v || strcmp(end, *end == '%' ? "%" : "") != 0 || !(percent > 0 && percent <= 100))
+        return wrong(p, "%s takes a part of the roof, as in 90%%, not '%s'", "--stop-at", v);
+    p->options->tune.stop_at = percent / 100;
+    return true;
+}
 static bool take_reference(Parse *p, char *v) {
     return add_named(p, p->options->references, &p->options->reference_count, split(v));
 }
@@ -314,6 +324,8 @@ static const Option table[] = {
     {"--strategy", "NAME", "auto, grid, random", take_strategy},
     {"--trials", "N", "candidates at most", take_trials},
     {"--budget", "SECONDS", "time for the search (default 20)", take_budget},
+    {"--stop-at", "PERCENT",
+     "end the search once a kernel reaches this part of the roof, as in 90%", take_stop_at},
     {"--seed", "N", "of data and search", take_seed},
     {"--jobs", "N", "compile workers (default: CPUs and memory)", take_jobs},
     {"--hot", NULL, "time on buffers that stay in the cache", take_hot},
@@ -370,52 +382,21 @@ enum { TABLE = sizeof table / sizeof *table };
 
 static const char *const commands[] = {"",         "run",  "dump", "ops",  "devices",
                                        "cache",    "warm", "tune", "grad", "emit",
-                                       "tune-all", "onnx", NULL};
+                                       "tune-all", "onnx", "why",  NULL};
+
+static const char *help_text(const char *path) {
+    const Embed *text = cli_texts;
+    while (strcmp(text->path, path) != 0) text++;
+    return text->text;
+}
 
 void options_help(bool all) {
-    fputs(
-        "kfuse: one line in, one fused, verified and tuned kernel out\n\n"
-        "  kfuse EXPR --shape DIMS [options]       tune a kernel, say what it wins over one kernel "
-        "per op\n"
-        "  kfuse run EXPR NAME=FILE.npy… -o OUT    run it on NumPy files\n"
-        "  kfuse dump --cuda EXPR --shape DIMS     a stage as text: --ast --ir --groups --plan "
-        "--cuda --c\n"
-        "  kfuse ops [NAME] | ops --check FILE     the functions an expression may use; test your "
-        "own\n"
-        "  kfuse tune FILE.cu --shape DIMS         a kernel of your own, by its //! header or "
-        "--knob "
-        "--launch …\n"
-        "  kfuse grad EXPR --wrt x,b               its backward program: dx, db from the "
-        "cotangent dout\n"
-        "  kfuse emit EXPR --shape DIMS -o DIR     files to ship: .cu, cubins, a C launcher with a "
-        "self-test\n"
-        "  kfuse onnx MODEL.onnx [--dim batch=8]   regions of a model that would be one kernel "
-        "each\n"
-        "  kfuse warm FILE                         tune what its lines say: EXPR --shape DIMS "
-        "[options]\n"
-        "  kfuse tune-all FILE --devices all       the same on every GPU, with a summary\n"
-        "  kfuse cache ls|show|clear|path          the store; export|import|merge: from and to "
-        "others\n"
-        "  kfuse devices                           what there is to tune on\n\n",
-        stdout);
-    if (all) {
-        for (size_t i = 0; i < TABLE; i++)
-            printf("  %-15s %-12s %s\n", table[i].name, table[i].value ? table[i].value : "",
-                   table[i].help);
-    } else {
-        fputs(
-            "  --shape 4096x4096    every input        --shape b=4096   one (NumPy broadcasting)\n"
-            "  --dtype bf16         f64 f32 f16 bf16   --dtype m=bool   one (bool u8 i8 i32 i64)\n"
-            "  --device cuda:0      default: a GPU if there is one, else cpu\n"
-            "  --ops FILE           more functions, one a line: snake(x, a=1) = x + sin(a*x)**2/a\n"
-            "  -f FILE              the program from a file ('-': standard input)\n"
-            "  --effort normal      quick, normal, full       --json  for machines       "
-            "--help-all  every option\n",
-            stdout);
-    }
-    fputs("\nexit: 0 done, 1 input wrong, 2 usage, 3 no working kernel, 4 environment, 130 "
-          "interrupted\n",
-          stdout);
+    printf("%s\n", help_text("cli/texts/help_commands.txt"));
+    for (size_t i = 0; all && i < TABLE; i++)
+        printf("  %-15s %-12s %s\n", table[i].name, table[i].value ? table[i].value : "",
+               table[i].help);
+    if (!all) fputs(help_text("cli/texts/help_common.txt"), stdout);
+    printf("\n%s", help_text("cli/texts/help_exit.txt"));
 }
 
 static size_t shared_prefix(const char *a, const char *b) {

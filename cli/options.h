@@ -16,7 +16,8 @@ typedef enum Command {
     COMMAND_GRAD,
     COMMAND_EMIT,
     COMMAND_TUNE_ALL,
-    COMMAND_ONNX
+    COMMAND_ONNX,
+    COMMAND_WHY
 } Command;
 
 enum { OPTION_WORDS = 600, OPTION_NAMED = 300 };

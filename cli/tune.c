@@ -29,9 +29,14 @@ static char *header_lines(const Options *o) {
     return text;
 }
 
+bool job_is_file(const Job *job) {
+    const char *ending = job->options->word_count ? strrchr(job->options->words[0], '.') : NULL;
+    return ending && (strcmp(ending, ".cu") == 0 || strcmp(ending, ".c") == 0);
+}
+
 static KfStatus open_template(Job *job) {
-    const char *path = job->options->words[0], *ending = strrchr(path, '.');
-    if (!ending || (strcmp(ending, ".cu") != 0 && strcmp(ending, ".c") != 0)) {
+    const char *path = job->options->words[0];
+    if (!job_is_file(job)) {
         fprintf(stderr,
                 "kfuse: tune takes FILE.cu or FILE.c, not '%s'; an expression needs no command\n",
                 path);
@@ -42,6 +47,16 @@ static KfStatus open_template(Job *job) {
     KfStatus status = job_told(job, kf_template_open(job->session, path, lines, &job->template));
     free(lines);
     return status;
+}
+
+KfStatus job_file_program(Job *job) {
+    KfStatus status = job_end_of_words(job, 1);
+    if (status == KF_OK) status = open_template(job);
+    if (status != KF_OK) return status;
+    job_shapes(job);
+    status = job_describe(job);
+    if (status != KF_OK) return status;
+    return job_told(job, kf_template_program(job->template, &job->problem, &job->program));
 }
 
 /* --- files */

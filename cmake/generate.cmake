@@ -38,9 +38,8 @@ function(kf_protobuf input out)
   set(${out} ${built}/${stem}.pb-c.c ${built}/${stem}.pb-c.h PARENT_SCOPE)
 endfunction()
 
-# kf_embed(NAME files… OUT var): each file as `const char embed_STEM_EXT[]` (NUL-terminated), and a table
-# `const Embed NAME[]` of {path below the project, text, length}, ended by a NULL path; declared in
-# compiler/base/embed.h.
+# kf_embed(NAME files… OUT var): the files as a table `const Embed NAME[]` of {path below the project, text
+# (NUL-terminated), length}, ended by a NULL path; declared in compiler/base/embed.h.
 function(kf_embed name)
   cmake_parse_arguments(EMBED "" "OUT" "" ${ARGN})
   set(output ${CMAKE_CURRENT_BINARY_DIR}/${name}.c)

@@ -121,8 +121,11 @@ static void line_times(Text *out, const Report *r) {
         text_printf(out, "%.3g TFLOP/s", (double)r->operations / r->time / 1e12);
     else
         report_rate(out, (double)r->bytes / r->time);
-    if (!isnan(r->roof)) {
-        text_printf(out, "     %.0f %% of the ", 100 * (double)r->bytes / r->time / r->roof);
+    double part = (double)r->bytes / r->time / r->roof; /* not a number: there is no roof */
+    if (part >= 1) {
+        text_printf(out, "     no stream of this size with %s is faster", r->roof_text);
+    } else if (part < 1) {
+        text_printf(out, "     %.0f %% of the ", 100 * part);
         report_rate(out, r->roof);
         text_printf(out, " that this device streams at this size with %s", r->roof_text);
     }
@@ -345,6 +348,8 @@ void report_json(Text *out, const Report *r) {
     json_whole(out, "edges", r->edges);
     json_whole(out, "mutants_refused", r->mutants);
     json_real(out, "took_s", r->took);
+    json_text(out, "store", r->store);
+    json_text(out, "store_note", r->store_note);
     text_add(out, ",");
     phases_json(out, &r->phases);
     text_printf(out, ",\"cached\":%s}\n", r->cached ? "true" : "false");

@@ -127,6 +127,18 @@ static const char *mode_text(Arena *arena, const Tuned *tuned) {
                                  : "cold buffers";
 }
 
+static const char *ending_text(Arena *arena, const Tuned *tuned) {
+    static const char *const texts[] = {[ENDING_DONE] = "",
+                                        [ENDING_ROOF] = "within 1 % of the roof",
+                                        [ENDING_ASKED] = "ended where --stop-at said",
+                                        [ENDING_BUDGET] = "the time budget was used up",
+                                        [ENDING_INTERRUPTED] = "interrupted",
+                                        [ENDING_IMPORTED] =
+                                            "an imported result was judged and timed here"};
+    if (tuned->untried == 0) return texts[tuned->ending];
+    return arena_printf(arena, "%s, %u more untried", texts[tuned->ending], tuned->untried);
+}
+
 Report summary(Arena *arena, const TuneProblem *problem, const Tuned *tuned, const Chain *eager) {
     Report r = report_none();
     const Bound *main = problem->kernels[0].bounds[0];
@@ -145,7 +157,7 @@ Report summary(Arena *arena, const TuneProblem *problem, const Tuned *tuned, con
     r.conditions = arena_copy(arena, tuned->bench.conditions, strlen(tuned->bench.conditions));
     r.edges = count_edges(arena, problem, tuned);
     r.mutants = tuned->bench.mutants_refused;
-    r.stopped = tuned->stopped ? tuned->stopped : "";
+    r.stopped = ending_text(arena, tuned);
     count_candidates(tuned, &r);
     describe_winner(arena, problem, tuned, &r);
     describe_companions(arena, problem, tuned, eager, &r);

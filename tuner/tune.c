@@ -19,8 +19,6 @@ static const double ROOF_MARGIN = 1.01, RUN_LIMIT = 20, COMPILE_SHARE = 0.5;
 /* Of less, the start of a kernel is most of its time, and no stream says how good it is. */
 enum { ROOF_BYTES = 1 << 20 };
 
-const char *const TUNE_AT_ROOF = "within 1 % of the roof";
-
 static double now(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -50,17 +48,18 @@ void tuning_fail(Tuning *t, Candidate *c, Outcome outcome, const char *message) 
     tuning_finish(t, c);
 }
 
-/* Why to stop now, or NULL. */
-static const char *stop(const Tuning *t) {
-    if (tuning_interrupted(t)) return "interrupted";
-    if (t->best > 0 && tuning_left(t) < 0.15 * t->options->budget)
-        return "the time budget was used up";
-    double roof = tuning_roof(t);
-    if (t->best > 0 && roof > 0 && t->problem->kernels[0].bounds[0]->bytes >= ROOF_BYTES &&
-        t->finished >= t->options->minimum && t->finished < t->total &&
-        t->best <= roof * ROOF_MARGIN)
-        return TUNE_AT_ROOF;
-    return NULL;
+/* Whether to end now, and why; else ENDING_DONE. */
+static Ending end_early(const Tuning *t) {
+    double roof = tuning_roof(t), asked = t->options->stop_at;
+    if (tuning_interrupted(t)) return ENDING_INTERRUPTED;
+    if (t->best <= 0) return ENDING_DONE;
+    if (tuning_left(t) < 0.15 * t->options->budget) return ENDING_BUDGET;
+    if (roof <= 0 || t->finished >= t->total) return ENDING_DONE;
+    if (asked > 0 && t->best * asked <= roof) return ENDING_ASKED;
+    if (t->problem->kernels[0].bounds[0]->bytes >= ROOF_BYTES &&
+        t->finished >= t->options->minimum && t->best <= roof * ROOF_MARGIN)
+        return ENDING_ROOF;
+    return ENDING_DONE;
 }
 
 /* Where nothing may be timed while anything compiles, compiling must leave time for measuring. */
@@ -77,7 +76,7 @@ static void wait_for_compilers(Tuning *t) {
 
 static void loop(Tuning *t) {
     bool exclusive = t->problem->device->host_exclusive;
-    while (!(t->tuned->stopped = stop(t))) {
+    while ((t->tuned->ending = end_early(t)) == ENDING_DONE) {
         if (exclusive && t->ready.count > 0 && tuning_left(t) < COMPILE_SHARE * t->options->budget)
             stop_compiling(t);
         bool compiling = workers_pending(t->workers, t->owner) > 0;
@@ -208,10 +207,11 @@ static void measure_all(Tuning *t) {
     }
     if (tuning_revive_finalists(t)) loop(t);
     workers_cancel(t->workers, t->owner);
+    t->tuned->untried = t->finished < t->total ? t->total - t->finished : 0;
     fill_twins(t);
     tuning_rank(t);
-    if (!t->tuned->stopped && is_imported(t->tuned))
-        t->tuned->stopped = "an imported result was judged and timed here";
+    if (t->tuned->ending == ENDING_DONE && is_imported(t->tuned))
+        t->tuned->ending = ENDING_IMPORTED;
 }
 
 static void keep(Tuning *t) {

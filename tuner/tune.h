@@ -18,8 +18,9 @@ typedef struct TuneOptions {
     const Strategy *strategy; /* NULL: strategy_auto */
     uint32_t trials;          /* candidates at most; 0: all */
     uint32_t minimum;         /* before the search may stop at the roof */
-    bool sensible;            /* points that `prefer` allows alone */
-    double budget;            /* seconds for the whole run */
+    double stop_at; /* of the roof's rate: there it stops whatever was tried; 0: not asked */
+    bool sensible;  /* points that `prefer` allows alone */
+    double budget;  /* seconds for the whole run */
     uint64_t seed;
     bool hot, retune;
     bool search;       /* else: what the store has for the bucket, or the analytic default */
@@ -86,6 +87,16 @@ typedef struct Rival {
     Pair pair;    /* its time over the winner's */
 } Rival;
 
+/* Why a search ended. */
+typedef enum Ending {
+    ENDING_DONE, /* all was tried */
+    ENDING_ROOF, /* within 1 % of it: nothing is left to find */
+    ENDING_ASKED,
+    ENDING_BUDGET,
+    ENDING_INTERRUPTED,
+    ENDING_IMPORTED /* what came from elsewhere was judged and timed */
+} Ending;
+
 typedef struct Tuned {
     ARRAY(Candidate) candidates;
     int32_t winner;     /* index, or -1: none is right */
@@ -95,7 +106,8 @@ typedef struct Tuned {
     int32_t roof;       /* the fastest of the roof's kernels, index of a companion, or -1 */
     Result *companions; /* per companion; outcome is not OK where it could not be measured */
     uint32_t compiled, workers;
-    const char *stopped; /* why the search ended early, or NULL */
+    Ending ending;
+    uint32_t untried; /* candidates that a search which ended early did not come to */
     bool interrupted, from_store, hot;
     BenchReport bench;
 } Tuned;

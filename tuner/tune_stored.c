@@ -125,12 +125,21 @@ static const char *searched_name(Arena *arena, const TuneProblem *problem) {
     return name;
 }
 
+/* What is kept of a finished search: that nothing is left to find, that it ended with its trials, or
+ * at which part of the roof it ended, as was asked. */
+static const double EVERYTHING = 1, TRIALS = 0;
+static double figure_of_part(double stop_at) {
+    return -stop_at;
+}
+
 static bool is_searched(Store *store, const TuneProblem *problem, const TuneOptions *options) {
-    double everything = 0;
+    double kept = 0;
     Arena *arena = arena_open();
-    bool found = store && store_figure(store, searched_name(arena, problem), &everything);
+    bool found = store && store_figure(store, searched_name(arena, problem), &kept);
     arena_close(arena);
-    return found && (options->trials > 0 || everything != 0);
+    if (!found || kept == EVERYTHING) return found;
+    if (options->stop_at > 0 && kept <= figure_of_part(options->stop_at)) return true;
+    return kept == TRIALS && options->trials > 0;
 }
 
 bool tune_searched(const TuneProblem *problem, const TuneOptions *options) {
@@ -138,14 +147,16 @@ bool tune_searched(const TuneProblem *problem, const TuneOptions *options) {
 }
 
 /* A search that ended at the roof has nothing left to find. One that used its budget up did what it was
- * asked for: the next run of the same line is answered. One that was made elsewhere counts once its result
- * has been judged here. */
+ * asked for: the next run of the same line is answered; so is one that ended where --stop-at said, but not a
+ * line that asks for more. One that was made elsewhere counts once its result has been judged here. */
 static void keep_searched(const Tuning *t) {
-    bool everything = t->options->trials == 0 || t->tuned->stopped == TUNE_AT_ROOF;
+    Ending ending = t->tuned->ending;
+    double kept = t->options->trials == 0 || ending == ENDING_ROOF ? EVERYTHING : TRIALS;
+    if (ending == ENDING_ASKED) kept = figure_of_part(t->options->stop_at);
     if (t->options->only || !t->options->search || tuning_interrupted(t)) return;
     if (t->tuned->from_store && (t->tuned->winner < 0 || tune_searched(t->problem, t->options)))
         return;
-    store_put_figure(t->problem->store, searched_name(t->arena, t->problem), everything);
+    store_put_figure(t->problem->store, searched_name(t->arena, t->problem), kept);
 }
 
 void tuning_load(Tuning *t) {

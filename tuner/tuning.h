@@ -42,8 +42,7 @@ struct Tuning {
     Why why;
 };
 
-extern const char *const TUNE_AT_ROOF; /* Tuned.stopped where nothing is left to find */
-enum { COMPANION_ID = 1 << 24 };       /* job ids of companions; candidates use their index */
+enum { COMPANION_ID = 1 << 24 }; /* job ids of companions; candidates use their index */
 
 static inline Candidate *tuning_candidate(Tuning *t, uint32_t index) {
     return &t->tuned->candidates.data[index];

@@ -12,6 +12,7 @@ typedef struct Embed {
 
 extern const Embed registry_texts[]; /* registry/ *.kf and templates */
 extern const Embed export_texts[];   /* what every launcher has */
+extern const Embed cli_texts[];      /* pages of help */
 extern const Embed onnx_texts[];     /* the operators of rewritten models */
 extern const Embed compiler_texts[]; /* what the device's oracle shares with the host's */
 

@@ -8,9 +8,10 @@ trap 'rm -rf "$folder"' EXIT
 need parallel parallel
 
 gpus=$("$kfuse" devices | grep -c '^cuda.*sm_') || true
-[ -n "$device" ] || [ "$gpus" -lt 2 ] || search+=(--device 'cuda:$(({%} - 1))') # a job slot is a GPU
+slot=() # of the jobs alone
+[ -n "$device" ] || [ "$gpus" -lt 2 ] || slot=(--device 'cuda:$(({%} - 1))') # a job slot is a GPU
 [ "$gpus" -gt 0 ] || gpus=2 # two jobs on one CPU: enough to show it, too many to measure well
 echo "== $shards shards, $gpus at a time"
 seq "$shards" | parallel --will-cite --keep-order --jobs "$gpus" \
-    KFUSE_CACHE="$folder"/shard{} "$kfuse" tune-all "$list" --shard {}/"$shards" --quiet "${search[@]}"
+    KFUSE_CACHE="$folder"/shard{} "$kfuse" tune-all "$list" --shard {}/"$shards" --quiet "${search[@]}" "${slot[@]}"
 gather "$folder"/shard*/kfuse.db

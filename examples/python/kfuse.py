@@ -25,11 +25,14 @@ without dimensions. An input that is called out is given by position.
 Results
 
 are new arrays, row-major, of the kind that the inputs have: NumPy's for NumPy's, torch's on the same device for torch's. A
-program with several outputs gives a tuple of them. An output that updates an input in place (`x = x * 2`) is that input's
-array, updated. `out=` gives an array to write to, or for several outputs a tuple of arrays or None; its type and shape are
-those of the output, its strides any, and it overlaps no input:
+program with several outputs gives a tuple of them, in the order of Function.outputs. An output that updates an input in place
+(`x = x * 2`) is that input's array, updated. `out=` gives an array to write to, or for several outputs a tuple of arrays or
+None; its type and shape are those of the output, its strides any, and it overlaps no input:
 
     f(x, g, out=y)
+
+Results have no derivative: torch's tensors that require grad, or have a tangent, are refused (torch_op has derivatives), and
+autograd is told of those that are written. Subclasses of arrays are read as the plain arrays that they are in memory.
 
 On a GPU work is enqueued in the caller's stream (torch's or CuPy's current one; that of __cuda_array_interface__, if it
 names one), and the call returns before it is done, as theirs do. Kernels run in the primary context of the device. JAX's
@@ -48,29 +51,43 @@ What is called
 
 A Function keeps its 128 newest kernels; they are closed when they are collected. Threads may share all of this. A thread
 waits for another only to tune for the same Function, or to launch what that other's session made while it tunes something.
+Ctrl-C ends a search of the main thread; one in another ends by its budget.
+
+Functions, and operators of torch_op, are copied and pickled by their text and options; a process that was forked has kernels
+of its own.
 
 Errors
 
-    TypeError                            no array, another type than kfuse has, arrays that are missing or too many
-    ValueError                           arrays on several devices, outputs that do not fit
+    TypeError                            no array or number, another type than kfuse has, arguments that are missing, unknown or
+                                         too many, an option of another type
+    ValueError                           arrays on several devices, outputs that do not fit or are read-only, a derivative that
+                                         would get lost
     ProgramError (a ValueError)          the program or a shape does not work: kfuse's message, with its caret
     UsageError (a ValueError)            an option's value is unknown
     NoKernelError                        nothing covers the program, or every candidate failed
     SetupError (a RuntimeError)          no library, driver or compiler: the message says what is missing
 
-The last four are kfuse.Error. What kfuse warns of is a ProgramWarning.
+The last four are kfuse.Error. What kfuse warns of, that nothing can be stored among it, is a ProgramWarning.
 """
+from __future__ import annotations
+
 import ctypes
 import functools
 import inspect
+import json
 import os
+import reprlib
 import threading
 import warnings
 import weakref
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import kfuse_arrays as arrays
+import kfuse_checks as checks
 import kfuse_library as kf
+from kfuse_program import Program, Tensor, check_outs, names_of, out_name
 from kfuse_library import Error, NoKernelError, ProgramError, SetupError, UsageError
 
 __all__ = ["fuse", "gradient", "torch_op", "Function", "Kernel", "Tensor", "Error", "ProgramError", "UsageError",
@@ -79,83 +96,73 @@ __all__ = ["fuse", "gradient", "torch_op", "Function", "Kernel", "Tensor", "Erro
 KEPT = 128  # kernels of one Function; the store answers for an older one in milliseconds
 
 
-for _error in (Error, ProgramError, UsageError, NoKernelError, SetupError):
-    _error.__module__ = __name__  # as callers know them
+for _public in (Error, ProgramError, UsageError, NoKernelError, SetupError, Tensor):
+    _public.__module__ = __name__  # as callers know them
 
 
 class ProgramWarning(UserWarning):
-    """What kfuse warns of, such as a name that looks like another."""
+    """What kfuse warns of, such as a name that looks like another, or that nothing can be stored."""
 
 
-Tensor = namedtuple("Tensor", "name dtype shape updates")
-Tensor.__doc__ = "An output: its name, type and shape, and the index of the input that it updates in place, or None."
-
-EFFORTS = {"normal": kf.KF_NORMAL, "quick": kf.KF_QUICK, "full": kf.KF_FULL}
-MATHS = {"default": kf.KF_MATH_DEFAULT, "strict": kf.KF_MATH_STRICT, "fast": kf.KF_MATH_FAST, "tf32": kf.KF_MATH_TF32}
-# As kfuse calls types, and as the arrays' libraries do.
-OUT_TYPES = {**arrays.TYPES, "bool": kf.KF_BOOL, "u8": kf.KF_U8, "i8": kf.KF_I8, "i32": kf.KF_I32, "i64": kf.KF_I64,
-             "f16": kf.KF_F16, "bf16": kf.KF_BF16, "f32": kf.KF_F32, "f64": kf.KF_F64}
-
-
-def fuse(text, *, effort="normal", trials=0, budget=0, strategy=None, seed=0, jobs=0, math="default", out_dtype=None,
-         round_each_op=False, device=None, hot=False, exact=False, retune=False, no_tune=False, point=None, source=None):
+def fuse(text: str, *, effort: str = "normal", trials: int = 0, budget: float = 0, stop_at: float = 0,
+         strategy: str | None = None, seed: int = 0, jobs: int = 0, math: str = "default", out_dtype: Any = None,
+         round_each_op: bool = False, device: str | None = None, hot: bool = False, exact: bool = False, retune: bool = False,
+         no_tune: bool = False, point: str | None = None, source: str | None = None) -> Function:
     """A Function that computes the program `text`.
 
     effort         "quick", "normal" or "full": how many candidates are tried
     trials         candidates at most (0: by effort)
     budget         seconds for a search (0: 20)
+    stop_at        the part of the roof at which a search ends, such as 0.9 (0: nearly all of it)
     strategy       "auto", "grid", "random"; seed: of the strategy and of the data that kernels are judged with
     jobs           compile workers (0: by CPUs and memory)
     math           "default", "strict", "fast", "tf32"
-    out_dtype      the type of all outputs, "bf16" or "bfloat16" (None: as inferred)
+    out_dtype      the type of all outputs, "bf16", "bfloat16" or a type of NumPy, torch or JAX (None: as inferred)
     round_each_op  round after every operation, as an eager framework does
     device         "cuda" or "cuda:1" runs host arrays there, by copies; else it is where the arrays are
     hot, exact, retune, no_tune, point, source
                    as the options of kfuse(1): timed in the cache; kept by the very shape; without stored results; without a
                    search; at this point alone; the name of the text in messages
     """
-    return _function(text, tuple(sorted(locals().items())))
+    given = locals()
+    del given["text"]
+    checks.program(text)
+    return _function(text, checks.options(given))
 
 
 @functools.lru_cache(256)
 def _function(text, options):
-    return Function(text, **{name: value for name, value in options if name != "text"})
-
-
-def choose(option, value, choices):
-    if value not in choices:
-        raise UsageError(f"{option} is {value!r}; choose {', '.join(filter(None, choices))}")
-    return choices[value]
-
-
-def encoded(text):
-    return None if text is None else text.encode()
+    return Function(text, options)
 
 
 class Function:
-    """A program and the kernels that it has become; made by fuse(), whose options it has."""
+    """A program and the kernels that it has become; made by fuse(), whose options it has. It is copied and pickled by its text
+    and options: kernels stay in their process."""
 
-    def __init__(self, text, *, effort, trials, budget, strategy, seed, jobs, math, out_dtype, round_each_op, device, hot,
-                 exact, retune, no_tune, point, source):
-        if not isinstance(text, str):
-            raise TypeError(f"a program is a text, not of {type(text).__qualname__}")
-        for option, value, most in (("trials", trials, 2 ** 32), ("budget", budget, 1e9), ("seed", seed, 2 ** 64),
-                                    ("jobs", jobs, 4096)):
-            if not 0 <= value < most:
-                raise UsageError(f"{option} is {value!r}; it is from 0 to {most:g}")
-        self.text, self.device = text, device
-        self._encoded, self._source = text.encode(), encoded(source)
-        if "\0" in text:
-            raise ProgramError("the program has a NUL character")
-        self._tune = kf.KfTuneOptions(choose("effort", effort, EFFORTS), encoded(strategy), trials, budget, seed, jobs, hot,
-                                      exact, retune, False, no_tune, encoded(point))
-        self._problem = dict(math=choose("math", math, MATHS), round_each_op=round_each_op,
-                             out_type=choose("out_dtype", out_dtype, {None: 0, **OUT_TYPES}))
-        names = kf.session().text(kf.library().kf_program_names, self._encoded, len(self._encoded), self._source)
+    text: str
+    inputs: tuple[str, ...]  # names, in the order of positions
+    params: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    def __init__(self, text, options):
+        self.text, self.options = text, options
+        given = dict(options)
+        texts = {option: checks.encoded(option, given.pop(option)) for option in ("source", "strategy", "point")}
+        self._encoded, self._source, self.device = checks.program(text), texts.pop("source"), given.pop("device")
+        self._problem = dict(math=checks.MATHS[given.pop("math")], round_each_op=given.pop("round_each_op"),
+                             out_type=checks.OUT_TYPES.get(given.pop("out_dtype"), kf.KF_PLAIN_TYPE))
+        self._tune = kf.KfTuneOptions(effort=checks.EFFORTS[given.pop("effort")], **texts, **given)
+        names = names_of(text, self._source)
         self.inputs, self.params, self.outputs = map(tuple, (names["inputs"], names["params"], names["outputs"]))
+        if not self.inputs:
+            raise ProgramError(f"the program {text!r} reads no input, so that its outputs have no shape")
+        self._updated = [self.inputs.index(name) for name in self.outputs if name in self.inputs]
         self.__signature__ = self._signature()
         self._forget()
         _functions.add(self)
+
+    def __reduce__(self):
+        return _function, (self.text, self.options)
 
     def _forget(self):
         """Without kernels: a new one, or in a child that was forked, which has none of its parent's threads."""
@@ -170,14 +177,18 @@ class Function:
             return None
 
     def __repr__(self):
-        return f"<kfuse.Function {self.text!r} of {', '.join(self.inputs)}>"
+        return f"<kfuse.Function {shortened(self.text)} of {', '.join(self.inputs)}>"
 
-    def __call__(self, *given, out=None, **named):
+    def __call__(self, /, *given: Any, out: Any = None, **named: Any) -> Any:
         """Computes; see the module's description for arguments and results."""
         call = Call(self, given, named, out)
         return call.launch(self._kernel(call))
 
-    def kernel(self, *given, out=None, **named):
+    # torch.compile breaks its graph here; with fullgraph=True it says this.
+    __call__._torchdynamo_disable = True
+    __call__._torchdynamo_disable_msg = "a kfuse.Function is no operator of torch: kfuse.torch_op makes one"
+
+    def kernel(self, /, *given: Any, out: Any = None, **named: Any) -> Kernel:
         """The Kernel for such arguments, tuned but not launched."""
         return self._kernel(Call(self, given, named, out))
 
@@ -197,6 +208,13 @@ class Function:
         return kernel
 
 
+def shortened(text):
+    """For a repr."""
+    short = reprlib.Repr()
+    short.maxstring = 100
+    return short.repr(text)
+
+
 _functions = weakref.WeakSet()
 
 
@@ -213,17 +231,30 @@ class Call:
 
     def __init__(self, function, given, named, out):
         self.function = function
-        values, params = bind(function, given, named)
+        values, self.params = checks.bind(function, given, named)
         self.inputs = [arrays.view(value, name) for value, name in zip(values, function.inputs)]
-        self.outs = None if out is None else [
-            None if array is None else arrays.view(array, "out") for array in (out if isinstance(out, (tuple, list)) else [out])]
-        if self.outs is not None and len(self.outs) != len(function.outputs):
-            raise ValueError(f"out has {len(self.outs)} arrays, the program the outputs {', '.join(function.outputs)}")
-        self.params = params
+        self.outs = None if out is None else self._outs(out)
+        self._check_written()
         self.device = self._place()
         self.stream = self._stream() if self.device != arrays.HOST else None
         outs = None if out is None else tuple([view and view.layout for view in self.outs])
+        params = self.params and tuple([(name, value.hex()) for name, value in self.params])  # -0 is another than 0, NaN is NaN
         self.key = (tuple([view.layout for view in self.inputs]), self.device, params, outs)
+
+    def _outs(self, out):
+        """Views of what is given as outputs, or None."""
+        given, outputs = out if isinstance(out, (tuple, list)) else (out,), self.function.outputs
+        if len(given) != len(outputs):
+            raise ValueError(f"out= gives {len(given)} arrays for the outputs {', '.join(outputs)}; one, or None, is for each")
+        return [None if array is None else arrays.view(array, out_name(i, len(given))) for i, array in enumerate(given)]
+
+    def _check_written(self):
+        for i in self.function._updated:
+            if self.inputs[i].readonly:
+                raise ValueError(f"{self.function.inputs[i]} is read-only, but the program updates it in place")
+        for i, view in enumerate(self.outs or ()):
+            if view and view.readonly:
+                raise ValueError(f"{out_name(i, len(self.outs))} is read-only")
 
     def _views(self):
         return self.inputs + [view for view in self.outs or () if view]
@@ -264,73 +295,20 @@ class Call:
             elif view is None:
                 kind = kind or self._kind()
                 view = kind.empty(tensor.shape, kernel.codes[i], self.device)
-            if view.readonly:
-                raise ValueError(f"{tensor.name} is read-only")
             views.append(view)
         return views
 
     def _kind(self):
         """Of the results: that of the inputs."""
-        kinds = {view.kind for view in self.inputs}
+        kinds = {view.kind: name for name, view in zip(self.function.inputs, self.inputs)}
         if len(kinds) > 1:
-            raise TypeError("the arrays are of several libraries: of which the results are to be is not said")
-        return kinds.pop()
+            several = ", ".join(f"{name} of {arrays.kind_name(self.inputs[self.function.inputs.index(name)].array)}"
+                                for name in kinds.values())
+            raise TypeError(f"the arrays are of several libraries, {several}: give out=, or convert them")
+        return next(iter(kinds))
 
 
-def bind(function, given, named):
-    """Values in the order of the inputs, and the params as pairs."""
-    inputs = function.inputs
-    if len(given) > len(inputs):
-        raise TypeError(f"{len(given)} arrays are given, the program has {len(inputs)} inputs: {', '.join(inputs)}")
-    values = list(given)
-    for name in inputs[len(given):]:
-        if name not in named:
-            raise TypeError(f"no array for {name!r}; the program's inputs are {', '.join(inputs)}")
-        values.append(named[name])
-    if len(given) + len(named) == len(inputs):
-        taken = [name for name in inputs[:len(given)] if name in named]
-        if not taken:
-            return values, ()
-    return values, bind_params(function, len(given), named)
-
-
-def bind_params(function, positions, named):
-    params = []
-    for name in sorted(named):
-        if name in function.inputs[:positions]:
-            raise TypeError(f"{name!r} is given twice, by position and by name")
-        if name in function.params:
-            params.append((name, float(named[name])))
-        elif name not in function.inputs:
-            known = ", ".join(function.inputs + function.params)
-            raise TypeError(f"the program has no input or param {name!r}; it has {known}")
-    return tuple(params)
-
-
-class Program:
-    """A program opened for inputs of certain layouts: what its outputs are."""
-
-    def __init__(self, session, function, layouts, params=(), device=arrays.HOST, outs=None):
-        lib, self.handle, self.session = kf.library(), ctypes.c_void_p(), session
-        inputs = [describe(name, layout) for name, layout in zip(function.inputs, layouts)]
-        outputs = [describe(name, layout) for name, layout in zip(function.outputs, outs or ())
-                   if layout and layout[2] and name not in function.inputs]
-        params = [kf.KfParam(name.encode(), value) for name, value in params]
-        where = function.device if device == arrays.HOST else arrays.device_name(device)
-        problem = kf.KfProblem(source=function._source, plain=kf.KfTensor(type=plain_type(layouts)),
-                               inputs=(kf.KfTensor * len(inputs))(*inputs), input_count=len(inputs),
-                               outputs=(kf.KfTensor * len(outputs))(*outputs), output_count=len(outputs),
-                               params=(kf.KfParam * len(params))(*params), param_count=len(params),
-                               device=(where or "cpu").encode(), **function._problem)
-        session.check(lib.kf_program_open(session.handle, function._encoded, len(function._encoded),
-                                          ctypes.byref(problem), ctypes.byref(self.handle)))
-        kf.own(self, lib.kf_program_close, self.handle, session)
-        self.said, self.outputs, self.codes = session.message(), [], []
-        for i in range(lib.kf_program_output_count(self.handle)):
-            tensor, updates = lib.kf_program_output(self.handle, i), lib.kf_program_updates(self.handle, i)
-            self.outputs.append(Tensor(tensor.name.decode(), arrays.NAMES[tensor.type], tuple(tensor.dim[:tensor.rank]),
-                                       None if updates < 0 else updates))
-            self.codes.append(tensor.type)
+FORMS = {"text": kf.KF_TEXT, "json": kf.KF_JSON, "phases": kf.KF_PHASES}
 
 
 class Kernel:
@@ -344,19 +322,23 @@ class Kernel:
         lib, session = kf.library(), kf.session()
         self.text, self.device = function.text, call.device
         with session.lock:
-            layouts, device, params, outs = call.key
-            program = Program(session, function, layouts, params, device, outs)
+            layouts, device, _, outs = call.key
+            program = Program(session, function, layouts, call.params, device, outs)
             check_outs(call.outs, program.outputs)
             self._handle = search(session, program, function, call)
             kf.own(self, _closer(device), self._handle, program)
             self.workspace = lib.kf_kernel_result(self._handle).workspace
-        if program.said:
-            warnings.warn(program.said, ProgramWarning, stacklevel=6)
         self.outputs, self.codes = program.outputs, program.codes
         self._session, self._lock, self._on_gpu = session, session.lock, device != arrays.HOST
         copied = not self._on_gpu and (function.device or "cpu").startswith("cuda")
         self._launch = run_by_copies if copied else lib.kf_launch
-        self._addresses = ctypes.c_void_p * max(len(layouts), 1), ctypes.c_void_p * len(self.outputs)
+        self._addresses = ctypes.c_void_p * len(layouts), ctypes.c_void_p * len(self.outputs)
+        for said in program.said, self._store_note():
+            if said:
+                warnings.warn(said, ProgramWarning, stacklevel=5)  # at who calls a Function
+
+    def __reduce__(self):
+        raise TypeError("a kfuse.Kernel stays in its process and is not copied: pickle or copy its Function")
 
     def launch(self, inputs, outputs, stream):
         """Enqueues on views that fit; on the CPU it is done behind this."""
@@ -372,14 +354,18 @@ class Kernel:
                 if entered:
                     arrays.driver().leave()
 
-    def report(self, form="text"):
+    def report(self, form: str = "text") -> str:
         """What tuning found: "text", "json", or "phases" for where the time went."""
-        form = choose("form", form, {"text": kf.KF_TEXT, "json": kf.KF_JSON, "phases": kf.KF_PHASES})
+        code = FORMS[checks.choose("form", form, FORMS)]
         with self._lock:
-            return kf.library().kf_kernel_report(self._handle, form).decode()
+            return kf.library().kf_kernel_report(self._handle, code).decode()
+
+    def _store_note(self):
+        note = json.loads(self.report("json")).get("store_note")
+        return note and f"nothing is stored, so that each process tunes anew: {note}"
 
     @property
-    def result(self):
+    def result(self) -> dict[str, Any]:
         """winner, time and eager_time (seconds a call), roof_fraction, speedup, max_ulp, candidates, compiled, cached,
         workspace; 0 where it was not measured."""
         result = kf.library().kf_kernel_result(self._handle)
@@ -387,11 +373,12 @@ class Kernel:
         return {**values, "winner": result.winner.decode()}
 
     @property
-    def cached(self):
+    def cached(self) -> bool:
+        """Whether the store answered."""
         return self.result["cached"]
 
     def __repr__(self):
-        return f"<kfuse.Kernel {self.result['winner']} of {self.text!r} on {arrays.device_name(self.device)}>"
+        return f"<kfuse.Kernel {self.result['winner']} of {shortened(self.text)} on {arrays.device_name(self.device)}>"
 
 
 def search(session, program, function, call):
@@ -418,57 +405,32 @@ def _closer(device):
     return close if device == arrays.HOST else functools.partial(arrays.driver().close, device, close)
 
 
-def plain_type(layouts):
-    """That of the inputs where they have one, for numbers that meet nothing typed."""
-    codes = {code for code, _, _ in layouts}
-    return codes.pop() if len(codes) == 1 else kf.KF_PLAIN_TYPE
-
-
-def describe(name, layout):
-    code, shape, strides = layout
-    tensor = kf.KfTensor(name=name.encode(), type=code, rank=len(shape))
-    tensor.dim[:len(shape)] = shape
-    if strides is not None:
-        tensor.strides = (ctypes.c_int64 * kf.KF_RANK_MAX)(*strides)
-    return tensor
-
-
-def check_outs(views, tensors):
-    for view, tensor in zip(views or (), tensors):
-        if view is not None:
-            check_out(view, tensor)
-
-
-def check_out(view, tensor):
-    code, shape, strides = view.layout
-    if tensor.updates is not None:
-        raise ValueError(f"{tensor.name} updates an input in place: nothing else is given as its output")
-    if arrays.NAMES[code] != tensor.dtype:
-        raise TypeError(f"out is {arrays.NAMES[code]}, {tensor.name} is {tensor.dtype}")
-    if shape != tensor.shape:
-        raise ValueError(f"out has the shape {shape}, {tensor.name} has {tensor.shape}")
-    if 0 not in shape and arrays.share_places(shape, strides):
-        raise ValueError("elements of out share a place")
-
-
-def gradient(text, wrt=(), floats=None):
-    """The backward program of `text` by the inputs `wrt` (none: all floating ones): a dict of "program", its text,
+def gradient(text: str, wrt: str | Iterable[str] = (), floats: Mapping[str, bool] | None = None) -> dict[str, Any]:
+    """The backward program of `text` by the input or inputs `wrt` (none: all floating ones): a dict of "program", its text,
     "cotangents", the name of each output's, and "results", the name of each input's. `floats` says which inputs are floating,
     by name, where that is not all."""
+    if not isinstance(floats or {}, Mapping):
+        raise TypeError(f"floats is of {arrays.kind_name(floats)}; it is a dict, from names of inputs to True or False")
+    wrt, floats = [wrt] if isinstance(wrt, str) else list(wrt), dict(floats or {})
+    inputs, encoded = names_of(text)["inputs"], text.encode()
+    for name in (*wrt, *floats):
+        if name not in inputs:
+            raise ProgramError(checks.unknown(name, inputs, "input"))
     names = [kf.KfTensor(name=name.encode(), type=kf.KF_F32 if floating else kf.KF_I32, rank=-1)
-             for name, floating in (floats or {}).items()]
+             for name, floating in floats.items()]
     problem = kf.KfProblem(inputs=(kf.KfTensor * len(names))(*names), input_count=len(names))
     by = (ctypes.c_char_p * len(wrt))(*[name.encode() for name in wrt])
-    written = kf.session().text(kf.library().kf_program_grad, text.encode(), len(text.encode()), ctypes.byref(problem), by,
-                                len(wrt), kf.KF_JSON)
+    written = kf.session().text(kf.library().kf_program_grad, encoded, len(encoded), ctypes.byref(problem), by, len(wrt),
+                                kf.KF_JSON)
     return {"program": written["program"], "cotangents": {pair["output"]: pair["name"] for pair in written["cotangents"]},
             "results": {pair["input"]: pair["name"] for pair in written["results"]}}
 
 
-def torch_op(name, text, **options):
+def torch_op(name: str, text: str, **options: Any) -> Any:
     """A custom operator of torch, "library::name", that computes `text` and has its derivative: it works under autograd,
     torch.compile and torch.export. Its arguments are the program's inputs, tensors, and its params, by keyword; options are
-    those of fuse(). A program that updates an input in place has no derivative, and its operator mutates that argument.
+    those of fuse(). A program that updates an input in place has no derivative, and its operator mutates that argument: it is
+    called under torch.no_grad() where tensors require grad. There are no forward-mode and no second derivatives.
     torch.compile compiles anew for new shapes. Tensors with gaps are copied where no kernel takes them, as in a product.
     The same name again gives the same operator, if the program is the same, and is a ValueError otherwise.
 

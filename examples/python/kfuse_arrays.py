@@ -8,6 +8,7 @@ import sys
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
 
 import kfuse_library as kf
+from kfuse_driver import driver
 
 SIZES = {kf.KF_BOOL: 1, kf.KF_U8: 1, kf.KF_I8: 1, kf.KF_I32: 4, kf.KF_I64: 8, kf.KF_F16: 2, kf.KF_BF16: 2,
          kf.KF_F32: 4, kf.KF_F64: 8}
@@ -21,6 +22,12 @@ LEGACY = 1  # a stream: the legacy default one, for the driver, DLPack and __cud
 
 def device_name(device):
     return "cpu" if device == HOST else f"cuda:{device}"
+
+
+def kind_name(value):
+    """What a value is an instance of, for messages."""
+    of = type(value)
+    return of.__qualname__ if of.__module__ == "builtins" else f"{of.__module__}.{of.__qualname__}"
 
 
 def type_of(name, array):
@@ -102,23 +109,26 @@ class NumpyKind:
 
 
 class ScalarKind:
-    """NumPy's scalars are arrays without dimensions."""
+    """NumPy's scalars are arrays without dimensions, which nobody can write to."""
 
     @staticmethod
     def view(value, name):
-        return NumpyKind.view(sys.modules["numpy"].asarray(value), name)
+        view = NumpyKind.view(sys.modules["numpy"].asarray(value), name)
+        view.readonly = True
+        return view
 
 
 class MaskedKind:
     @staticmethod
     def view(array, name):
-        raise TypeError(f"{name} has a mask, which kfuse does not look at: give its data, filled()")
+        raise TypeError(f"{name} has a mask, which kfuse does not look at: give {name}.filled(…) or {name}.data")
 
 
 @functools.lru_cache(None)
 def numpy_type(dtype, name):
     if not dtype.isnative:
-        raise TypeError(f"{name} has the bytes of its elements in another order than this machine")
+        raise TypeError(f"{name} has the bytes of its elements in another order than this machine: give "
+                        f"{name}.astype('{dtype.newbyteorder('=').str}')")
     return type_of(dtype.name, name)
 
 
@@ -137,18 +147,14 @@ def numpy_dtype(code):
 class TorchKind:
     @staticmethod
     def view(tensor, name):
-        torch = sys.modules["torch"]
-        if tensor.layout is not torch.strided or tensor.is_conj() or tensor.is_neg():
-            raise TypeError(f"{name} is a tensor of another layout than strides")
-        if tensor.requires_grad and torch.is_grad_enabled():
-            raise ValueError(f"{name} requires grad, which a plain call does not give: kfuse.torch_op does, or call it "
-                             "under torch.no_grad()")
+        check_dense(tensor, name)
+        check_derivative(tensor, name)
         if tensor.device.type not in ("cpu", "cuda"):
             raise TypeError(f"{name} is on {tensor.device}; kfuse runs on cpu and cuda")
         shape = tuple(tensor.shape)
         strides = None if tensor.is_contiguous() else arrangement(shape, tensor.stride())
         layout = (torch_type(tensor.dtype, name), shape, strides)
-        return View(tensor, TorchKind, tensor.data_ptr(), layout, tensor.device.index if tensor.is_cuda else HOST)
+        return View(tensor, TorchKind, torch_address(tensor, name), layout, tensor.device.index if tensor.is_cuda else HOST)
 
     @staticmethod
     def empty(shape, code, device):
@@ -162,7 +168,47 @@ class TorchKind:
 
     @staticmethod
     def finish(view, shape, stream):
+        if view.layout:  # it was there before: whoever saved it for a derivative is told
+            sys.modules["torch"].autograd.graph.increment_version(view.array)
         return view.array
+
+
+def check_dense(tensor, name):
+    torch = sys.modules["torch"]
+    if tensor.layout is not torch.strided or tensor.is_nested:
+        layout = "nested" if tensor.is_nested else str(tensor.layout).removeprefix("torch.")
+        raise TypeError(f"{name} has the layout {layout}; kfuse takes dense tensors, of strides")
+    if tensor.is_conj() or tensor.is_neg():
+        raise TypeError(f"{name} is conjugated or negated when it is read: give {name}.resolve_conj().resolve_neg()")
+
+
+def check_derivative(tensor, name):
+    """No derivative gets lost."""
+    torch = sys.modules["torch"]
+    if tensor.requires_grad and torch.is_grad_enabled():
+        raise ValueError(f"{name} requires grad, which a plain call does not give: kfuse.torch_op does, or call it "
+                         "under torch.no_grad()")
+    if has_tangent(tensor):
+        raise ValueError(f"{name} has a tangent (forward-mode derivatives), which kfuse does not carry on")
+
+
+def has_tangent(tensor):
+    return sys.modules["torch"].autograd.forward_ad.unpack_dual(tensor).tangent is not None
+
+
+def torch_address(tensor, name):
+    """Where its elements are. Tensors that stand for others have none; what a trace records is not what is computed here."""
+    torch = sys.modules["torch"]
+    if torch.jit.is_tracing():
+        raise TypeError(f"{name} is being traced, which does not see a plain call: kfuse.torch_op makes what it sees")
+    try:
+        pointer = tensor.data_ptr()
+    except RuntimeError:
+        pointer = 0
+    if pointer == 0 and tensor.numel() > 0:
+        raise TypeError(f"{name} is a {kind_name(tensor)} without memory of its own (fake, wrapped, of vmap, or freed), which a "
+                        "plain call cannot read; kfuse.torch_op makes an operator of torch")
+    return pointer
 
 
 @functools.lru_cache(None)
@@ -211,6 +257,9 @@ class JaxKind:
         jax = sys.modules["jax"]
         if isinstance(array, jax.core.Tracer):
             raise TypeError(f"{name} is being traced by JAX; kfuse takes arrays, outside of jit, grad and vmap")
+        if array.is_deleted():
+            raise ValueError(f"{name} is deleted, or was donated")
+        type_of(array.dtype.name, name)  # that of keys and of 4 bits is none of DLPack
         view = dlpack_view(array.block_until_ready(), name)
         view.kind, view.readonly = JaxKind, True
         return view
@@ -246,8 +295,8 @@ class OtherKind:
             return dlpack_view(array, name)
         if hasattr(array, "__cuda_array_interface__"):
             return interface_view(array, name)
-        raise TypeError(f"{name} is of {type(array).__module__}.{type(array).__qualname__}; kfuse takes arrays of NumPy, torch, "
-                        "CuPy, JAX, or what exports DLPack or __cuda_array_interface__")
+        raise TypeError(f"{name} is of {kind_name(array)}, no array of NumPy, torch, CuPy, JAX or by DLPack or "
+                        "__cuda_array_interface__; numpy.asarray() or torch.tensor() makes one")
 
     @staticmethod
     def empty(shape, code, device):
@@ -322,8 +371,7 @@ class DLManagedTensorVersioned(ctypes.Structure):
 
 
 DLPACK_HOST, DLPACK_CUDA = (1, 3), (2, 13)  # with pinned and managed memory
-DLPACK_TYPES = {(6, 8): kf.KF_BOOL, (1, 8): kf.KF_U8, (0, 8): kf.KF_I8, (0, 32): kf.KF_I32, (0, 64): kf.KF_I64,
-                (2, 16): kf.KF_F16, (4, 16): kf.KF_BF16, (2, 32): kf.KF_F32, (2, 64): kf.KF_F64}
+DLPACK_TYPES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}  # and the bits
 DLPACK_READ_ONLY = 1
 
 _is_valid = ctypes.pythonapi.PyCapsule_IsValid
@@ -332,18 +380,23 @@ _pointer_in = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer_in.restype, _pointer_in.argtypes = c_void_p, [ctypes.py_object, c_char_p]
 
 
-def dlpack_capsule(array):
+def dlpack_capsule(array, name):
     """Of version 1, which says what may be written, where the exporter has it."""
-    on_gpu = array.__dlpack_device__()[0] in DLPACK_CUDA
-    stream = {"stream": LEGACY} if on_gpu else {}
     try:
-        return array.__dlpack__(max_version=(1, 0), **stream)
-    except TypeError:
-        return array.__dlpack__(**stream)
+        on_gpu = array.__dlpack_device__()[0] in DLPACK_CUDA
+        stream = {"stream": LEGACY} if on_gpu else {}
+        try:
+            return array.__dlpack__(max_version=(1, 0), **stream)
+        except TypeError:
+            return array.__dlpack__(**stream)
+    except BufferError as failure:
+        raise BufferError(f"{name} is not exported by its library: {failure}") from None
 
 
 def dlpack_view(array, name):
-    capsule, readonly = dlpack_capsule(array), False
+    capsule, readonly = dlpack_capsule(array, name), False
+    if not _is_valid(capsule, b"dltensor_versioned") and not _is_valid(capsule, b"dltensor"):
+        raise TypeError(f"{name} is exported by its library as {capsule!r}, which is no DLPack capsule that can be used")
     if _is_valid(capsule, b"dltensor_versioned"):
         managed = DLManagedTensorVersioned.from_address(_pointer_in(capsule, b"dltensor_versioned"))
         if managed.major != 1:
@@ -361,10 +414,9 @@ def dlpack_view(array, name):
 
 
 def dlpack_type(tensor, name):
-    code = DLPACK_TYPES.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
-    if code is None:
-        raise TypeError(f"{name} has the DLPack type {tensor.code} of {tensor.bits} bits; kfuse has {', '.join(NAMES.values())}")
-    return code
+    word = DLPACK_TYPES.get(tensor.code, f"DLPack's type {tensor.code} of bits ")
+    lanes = "" if tensor.lanes == 1 else f"x{tensor.lanes}"
+    return type_of("bool" if (word, tensor.bits, lanes) == ("bool", 8, "") else f"{word}{tensor.bits}{lanes}", name)
 
 
 def dlpack_device(tensor, name):
@@ -389,82 +441,3 @@ def interface_view(array, name):
     strides = arrangement(shape, in_elements(strides, size, name)) if strides else None
     device = driver().device_of(pointer) if pointer else 0
     return View(array, InterfaceKind, pointer, (code, shape, strides), device, readonly, described.get("stream"), described)
-
-
-# --- the driver: which device an address is on, and that its context is current
-
-class Driver:
-    ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-
-    def __init__(self, cuda):
-        self.cuda, self.contexts = cuda, {}
-        self.call("cuInit", 0)
-
-    def call(self, name, *arguments):
-        error = getattr(self.cuda, name)(*arguments)
-        if error != 0:
-            raise kf.SetupError(f"{name} fails with {error}")
-
-    def context(self, device):
-        """The primary one, which torch, CuPy and JAX work in; kept until the process ends."""
-        if device not in self.contexts:
-            handle, context = c_int(), c_void_p()
-            self.call("cuDeviceGet", ctypes.byref(handle), device)
-            self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), handle)
-            self.contexts[device] = context
-        return self.contexts[device]
-
-    def current(self):
-        context = c_void_p()
-        self.call("cuCtxGetCurrent", ctypes.byref(context))
-        return context.value
-
-    def enter(self, device):
-        """Whether its context became current by this, so that leave() has to follow."""
-        context = self.context(device)
-        if self.current() == context.value:
-            return False
-        self.call("cuCtxPushCurrent_v2", context)
-        return True
-
-    def leave(self):
-        self.call("cuCtxPopCurrent_v2", ctypes.byref(c_void_p()))
-
-    def within(self, device, name, *arguments):
-        """A call in a device's context."""
-        entered = self.enter(device)
-        try:
-            self.call(name, *arguments)
-        finally:
-            if entered:
-                self.leave()
-
-    def device_of(self, pointer):
-        ordinal, arguments = c_int(), (self.ORDINAL, c_uint64(pointer))
-        if self.current():
-            self.call("cuPointerGetAttribute", ctypes.byref(ordinal), *arguments)
-        else:
-            self.within(0, "cuPointerGetAttribute", ctypes.byref(ordinal), *arguments)
-        return ordinal.value
-
-    def synchronise(self, device, stream):
-        self.within(device, "cuStreamSynchronize", c_void_p(stream))
-
-    def close(self, device, close, handle):
-        """Closes what was loaded in a device's context, behind all that may run of it; never where that is gone."""
-        try:
-            entered = self.enter(device)
-        except kf.SetupError:
-            return
-        self.cuda.cuCtxSynchronize()
-        close(handle)
-        if entered:
-            self.leave()
-
-
-@functools.lru_cache(None)
-def driver():
-    try:
-        return Driver(ctypes.CDLL("libcuda.so.1"))
-    except OSError as failure:
-        raise kf.SetupError(f"no NVIDIA driver: {failure}") from None

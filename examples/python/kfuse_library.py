@@ -41,7 +41,7 @@ class KfProblem(ctypes.Structure):
 class KfTuneOptions(ctypes.Structure):
     _fields_ = [("effort", c_int), ("strategy", c_char_p), ("trials", c_uint32), ("budget", c_double), ("seed", c_uint64),
                 ("jobs", c_int), ("hot", c_bool), ("exact", c_bool), ("retune", c_bool), ("complete", c_bool),
-                ("no_tune", c_bool), ("point", c_char_p)]
+                ("no_tune", c_bool), ("point", c_char_p), ("stop_at", c_double)]
 
 
 class KfSessionOptions(ctypes.Structure):
@@ -103,7 +103,7 @@ def open_library():
             return ctypes.CDLL(path)
         except OSError as failure:
             failures.append(str(failure))
-    raise SetupError("libkfuse is not found (KFUSE_LIB says where it is): " + "; ".join(failures))
+    raise SetupError("libkfuse is not found; build it, or say by KFUSE_LIB where it is: " + "; ".join(failures))
 
 
 @functools.lru_cache(None)
@@ -133,10 +133,12 @@ def library():
             ("kernel_report", c_char_p, [c_void_p, c_int]),
             ("kernel_result", KfResult, [c_void_p]),
             ("free", None, [c_void_p])]:
-        function = getattr(lib, "kf_" + name)
+        function = getattr(lib, "kf_" + name, None)
+        if function is None:
+            raise SetupError(f"{lib._name} has no kf_{name}: it is another library than this module's, or an older one")
         function.restype, function.argtypes = result, arguments
     if lib.kf_version() != VERSION:
-        raise SetupError(f"libkfuse is {lib.kf_version().decode()}, this module is for {VERSION.decode()}")
+        raise SetupError(f"{lib._name} is libkfuse {lib.kf_version().decode()}, this module is for {VERSION.decode()}")
     return lib
 
 

@@ -5,38 +5,73 @@ without a device) and a derivative. One idea: both directions are Functions, and
 NAME_backward, so that torch.compile sees it, too."""
 import functools
 import re
+import threading
 import weakref
 
 import torch
 
 import kfuse
 import kfuse_arrays as arrays
+import kfuse_checks as checks
 import kfuse_library as kf
+from kfuse_program import Program
 
 
-_operators = {}  # name to (text, options, operator): torch would replace one under those that still call it
+_operators = {}  # by name: torch would replace one under those that still call it
+_making = threading.Lock()
 
 
 def torch_op(name, text, options):
     """kfuse.torch_op; see there."""
-    if name in _operators:
-        return known_operator(name, text, options)
+    if not isinstance(name, str):
+        raise TypeError(f"an operator's name is a text, not of {arrays.kind_name(name)}")
+    function = kfuse.fuse(text, **options)
+    with _making:
+        if name not in _operators:
+            check_name(name)
+            _operators[name] = new_operator(name, function, options)
+    known = _operators[name].function
+    if (known.text, known.options) != (function.text, function.options):
+        raise ValueError(f"the operator '{name}' is '{known.text}' already, with the options it has: another program needs "
+                         "another name")
+    return _operators[name]
+
+
+def check_name(name):
     if not re.fullmatch(r"[A-Za-z_]\w*::[A-Za-z_]\w*", name):
         raise ValueError(f"an operator's name is NAMESPACE::NAME, not '{name}'")
-    operator = new_operator(name, text, options)
-    _operators[name] = text, options, operator
-    return operator
+    namespace, _, own = name.partition("::")
+    if hasattr(getattr(torch.ops, namespace), own):
+        raise ValueError(f"torch has an operator '{name}' already: take another name")
 
 
-def known_operator(name, text, options):
-    known_text, known_options, operator = _operators[name]
-    if (known_text, known_options) != (text, options):
-        raise ValueError(f"the operator '{name}' is '{known_text}' already: another program needs another name")
-    return operator
+class Operator(torch.library.CustomOpDef):
+    """torch's, which binds arguments as a Function does, refuses what torch would compute without its derivative, and is
+    copied and pickled by its name."""
+
+    def __call__(self, /, *given, **named):
+        if not torch.compiler.is_compiling():
+            given, params = checks.bind(self.function, given, named)
+            named = dict(params)
+            for name, tensor in zip(self.function.inputs, given):
+                self._check(name, tensor)
+        if self.updated and torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (*given, *named.values())
+                                                            if isinstance(tensor, torch.Tensor)):
+            raise ValueError(f"{self.name} updates {', '.join(self.updated)} in place, which has no derivative, but an argument "
+                             "requires grad: call it under torch.no_grad()")
+        return super().__call__(*given, **named)
+
+    def _check(self, name, tensor):
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(f"{name} is of {arrays.kind_name(tensor)}, no tensor; {self.name} is an operator of torch")
+        if arrays.has_tangent(tensor):
+            raise ValueError(f"{name} has a tangent, but {self.name} no forward-mode derivative")
+
+    def __reduce__(self):
+        return torch_op, (self.name, self.function.text, self.options)
 
 
-def new_operator(name, text, options):
-    function = kfuse.fuse(text, **options)
+def new_operator(name, function, options):
     updated = tuple(output for output in function.outputs if output in function.inputs)
     results = [i for i, output in enumerate(function.outputs) if output not in updated]
 
@@ -50,6 +85,8 @@ def new_operator(name, text, options):
     operator.register_fake(infer)
     if not updated:
         Derivative(name, function, options).register(operator)
+    operator.__class__ = Operator
+    operator.name, operator.function, operator.options, operator.updated = name, function, options, updated
     return operator
 
 
@@ -92,11 +129,14 @@ def run(function, tensors, params):
 
 def fake(function, tensors, params):
     """Empty tensors of the outputs' shapes and types, on the device of the inputs."""
+    for name, tensor in zip(function.inputs, tensors):
+        if tensor.device != tensors[0].device:
+            raise ValueError(f"{function.inputs[0]} is on {tensors[0].device}, {name} on {tensor.device}")
     layouts = [(arrays.torch_type(tensor.dtype, name), tuple(map(int, tensor.shape)), None)
                for name, tensor in zip(function.inputs, tensors)]
     session = kf.session()
     with session.lock:
-        program = kfuse.Program(session, function, layouts, tuple(given(params).items()))
+        program = Program(session, function, layouts, tuple(given(params).items()))
     return [torch.empty(output.shape, dtype=getattr(torch, output.dtype), device=tensors[0].device)
             for output in program.outputs]
 

@@ -5,6 +5,7 @@ printf '#!/bin/sh\nexec "%s" "$@"\n' "$KFUSE" >bin/kfuse
 chmod +x bin/kfuse
 PATH=$PWD/bin:$PATH
 cp "$SOURCE/tests/onnx/mobilenet.onnx" model.onnx
+ln -s "$SOURCE/examples" examples
 echo "'x * y + 1' --shape 64x64" >list.txt
 count=0
 while IFS= read -r command; do

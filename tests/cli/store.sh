@@ -47,6 +47,8 @@ KFUSE_CACHE=/proc/nowhere/kfuse
 tuned "$problem" --shape 70
 expect_out 'right'
 expect_out 'stored     nothing: /proc/nowhere/kfuse'
+tuned "$problem" --shape 70 --json
+expect_out '"store":"","store_note":"/proc/nowhere/kfuse'
 expect_no_err
 run "$KFUSE" cache ls
 expect_status 4

@@ -38,6 +38,23 @@ points 2 other
 cmp -s first second || fail "seed 1 asked for other points the second time"
 ! cmp -s first other || fail "seeds 1 and 2 ask for the same points"
 
+# --stop-at: no more than it takes to get there; the same is then answered, and who asks for more gets it.
+stopping() { run "$KFUSE" "$problem" --shape 300x300 --device "$device" --trials 12 --jobs 1 --budget 30 --quiet "$@"; }
+stopping --stop-at 1%
+expect_status 0
+expect_out 'ended where --stop-at said, '
+stopping --stop-at 1 --json
+expect_json cached true
+[ "$(json candidates)" -lt 12 ] || fail "--stop-at 1 % tried all"
+stopping --json
+expect_json cached false
+expect_json candidates 12
+for part in 0 -3 101 nan 90%% x; do
+    run "$KFUSE" x --shape 3 --stop-at $part
+    expect_status 2
+    expect_err "--stop-at takes a part of the roof, as in 90%, not '$part'"
+done
+
 # --hot is another way to measure, and says so.
 tuned "$problem" $words --hot
 expect_out 'hot'

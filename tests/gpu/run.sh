@@ -145,6 +145,7 @@ if part emit; then
     check emitted 's = max(abs(x)) / 127; q = i8(x / s); return q, s' --shape 1000x333
     check emitted 'x = x * 2 + y' --shape 100000
     check emitted 'x.T + y' --shape x=500x700 --shape y=700x500
+    check emitted examples/kernels/saxpy.cu --shape 1000003
 fi
 
 if part large; then

@@ -85,7 +85,7 @@ def kfuse_options():
     """Those of fuse(), as _function takes them."""
     import inspect
     defaults = {name: p.default for name, p in inspect.signature(kfuse.fuse).parameters.items() if name != "text"}
-    return tuple({**defaults, **support.AT_ONCE}.items())
+    return kfuse.checks.options({**defaults, **support.AT_ONCE})
 
 
 class Threads(unittest.TestCase):

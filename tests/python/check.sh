@@ -3,7 +3,7 @@ python=${PYTHON:-python3}
 command -v "$python" >/dev/null || skip "no $python"
 case $PART in
 layout | driver) needs= ;;
-torch_arrays) needs='torch numpy' ;;
+torch_*) needs='torch numpy' ;;
 jax_arrays) needs='jax numpy' ;;
 *) needs=numpy ;;
 esac

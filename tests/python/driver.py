@@ -1,4 +1,4 @@
-"""The driver as kfuse_arrays calls it, on a libcuda that is compiled here: contexts are entered and left in pairs."""
+"""The driver as kfuse_driver calls it, on a libcuda that is compiled here: contexts are entered and left in pairs."""
 import ctypes
 import os
 import subprocess
@@ -6,7 +6,7 @@ import tempfile
 import unittest
 
 import support  # noqa: F401
-import kfuse_arrays
+import kfuse_driver
 import kfuse_library
 
 STUB = r"""
@@ -45,7 +45,7 @@ class Contexts(unittest.TestCase):
     def setUp(self):
         with tempfile.TemporaryDirectory() as folder:
             self.cuda = compiled(folder)
-        self.driver = kfuse_arrays.Driver(self.cuda)
+        self.driver = kfuse_driver.Driver(self.cuda)
 
     def logged(self, name, kind=ctypes.c_int):
         return kind.in_dll(self.cuda, name).value

@@ -1,12 +1,15 @@
 """kfuse.fuse on JAX arrays of the CPU."""
+import os
 import unittest
 
-import jax
-import jax.numpy as jnp
-import numpy
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
 
-import support
-from support import fuse
+import jax  # noqa: E402
+import jax.numpy as jnp  # noqa: E402
+import numpy  # noqa: E402
+
+import support  # noqa: E402
+from support import fuse  # noqa: E402
 
 
 class Jax(unittest.TestCase):
@@ -46,6 +49,17 @@ class Jax(unittest.TestCase):
         if not jax.config.jax_enable_x64:
             with self.assertRaisesRegex(TypeError, "jax_enable_x64"):
                 fuse("f64(x)")(jnp.ones(3))
+        for x in (jax.random.key(0), jax.random.split(jax.random.key(0), 3), jax.random.PRNGKey(0), jnp.ones(3, "complex64"),
+                  jnp.ones(3, "int4"), jnp.ones(3, "int16"), jnp.ones(3, "float8_e5m2")):
+            with self.assertRaisesRegex(TypeError, f"x is {x.dtype.name}; kfuse has bool"):
+                f(x)
+        gone = jnp.ones(3)
+        gone.delete()
+        with self.assertRaisesRegex(ValueError, "x is deleted"):
+            f(gone)
+        places = jax.sharding.NamedSharding(jax.make_mesh((2,), ("a",)), jax.sharding.PartitionSpec("a"))
+        with self.assertRaisesRegex(BufferError, "x is not exported by its library: .*unsharded"):
+            f(jax.device_put(jnp.ones(4), places))
         out = numpy.zeros(3, "f4")
         self.assertIs(f(jnp.ones(3), out=out), out)
         self.assertEqual(out.tolist(), [2, 2, 2])

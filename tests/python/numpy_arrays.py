@@ -43,9 +43,9 @@ class Arguments(unittest.TestCase):
                            ("'b' is given twice", lambda: self.f(x, b, b=b, res=res)),
                            ("'b' is given twice", lambda: self.f(x, b, res, b=b)),
                            ("no input or param 'c'", lambda: self.f(x, b, res, c=b)),
-                           ("x is of builtins.list", lambda: self.f([1, 2], b, res)),
-                           ("x is of builtins.float", lambda: self.f(1.0, b, res)),
-                           ("x is of builtins.NoneType", lambda: self.f(None, b, res))):
+                           ("x is of list", lambda: self.f([1, 2], b, res)),
+                           ("x is of float", lambda: self.f(1.0, b, res)),
+                           ("x is of NoneType", lambda: self.f(None, b, res))):
             with self.assertRaisesRegex(TypeError, text):
                 call()
 
@@ -73,7 +73,7 @@ class Layouts(unittest.TestCase):
         for i, layout in enumerate(self.LAYOUTS):
             x = layout(random(7, 13))
             result = f(x)
-            numpy.testing.assert_array_equal(result, x * 2 + x, f"layout {i}")
+            numpy.testing.assert_array_equal(result, (x * 2 + x).astype("f4"), f"layout {i}")  # NumPy 1 widens scalars
             self.assertEqual((result.shape, result.dtype), (x.shape, x.dtype), f"layout {i}")
 
     def test_outputs_of_any_strides(self):
@@ -242,9 +242,9 @@ class Failures(unittest.TestCase):
         with self.assertRaises(kfuse.ProgramError):
             fuse("x + \u00e9")
         with self.assertRaises(kfuse.ProgramError):
-            fuse("")()
+            fuse("")
         with self.assertRaises(kfuse.ProgramError):
-            fuse("1 + 2")()
+            fuse("1 + 2")
         self.assertTrue(issubclass(kfuse.ProgramError, ValueError) and issubclass(kfuse.ProgramError, kfuse.Error))
 
     def test_no_kernel(self):

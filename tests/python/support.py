@@ -18,5 +18,5 @@ def fuse(text, **options):
     return kfuse.fuse(text, **{**AT_ONCE, **options})
 
 
-def main():
-    unittest.main(verbosity=1)
+def main(**options):
+    unittest.main(verbosity=1, **options)

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "fused.h"
-#include "tuner/device.h"
+#include "tuner/tune.h"
 
 static const Device *cuda;
 
@@ -235,11 +235,49 @@ static void large(void **state) {
     }
 }
 
+/* Whole vectors, but where narrower ones give multiprocessors that would not be full more threads.
+ * A set of VEC's values: bit v is 1 << v elements. */
+static uint32_t widths(Arena *arena, const Program *p, const DeviceIdentity *device) {
+    const Plan *plan = program_plan(p);
+    const Template *template = emit_cuda(arena, plan);
+    Bindings bindings = tune_bindings(arena, plan_bound(arena, plan), device);
+    uint64_t *indices;
+    uint32_t found = 0, knob = 0;
+    uint32_t count = space_allowed(&template->space, bindings, true, arena, 4096, 0, &indices);
+    while (strcmp(template->space.knobs[knob].label, "VEC") != 0) knob++;
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t v = 0; v < 5; v++)
+            if (space_point(&template->space, indices[i]).value[knob] == 1 << v) found |= 1u << v;
+    return found;
+}
+
+static void vectors_leave_threads_enough(void **state) {
+    static const struct {
+        const char *inputs;
+        uint32_t widths;
+    } cases[] = {
+        {"x=128x128:bf16 b=128:bf16", 1},        {"x=1024x1024:bf16 b=1024:bf16", 8 + 4 + 2},
+        {"x=2048x1024:bf16 b=1024:bf16", 8 + 4}, {"x=2048x2048:bf16 b=2048:bf16", 8},
+        {"x=1024x1024:f32 b=1024:f32", 4 + 2},   {"x=2048x2048:f32 b=2048:f32", 4},
+        {"x=4096x4096:f16 b=4096:f16", 8},       {"x=4095x4097:f16 b=4097:f16", 15},
+    };
+    const DeviceIdentity device = {.arch = "sm_90", .sms = 132};
+    (void)state;
+    for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Arena *arena = arena_open();
+        Program p = program_make(arena, "tanh(x + b)", cases[i].inputs);
+        uint32_t found = widths(arena, &p, &device);
+        if (found != cases[i].widths) fail_msg("%s: %u", cases[i].inputs, found);
+        arena_close(arena);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layouts),       cmocka_unit_test(types), cmocka_unit_test(functions),
-        cmocka_unit_test(architectures), cmocka_unit_test(large), cmocka_unit_test(no_double),
-        cmocka_unit_test(conditions),
+        cmocka_unit_test(layouts),    cmocka_unit_test(types),
+        cmocka_unit_test(functions),  cmocka_unit_test(architectures),
+        cmocka_unit_test(large),      cmocka_unit_test(no_double),
+        cmocka_unit_test(conditions), cmocka_unit_test(vectors_leave_threads_enough),
     };
     return cmocka_run_group_tests(tests, find_compiler, NULL);
 }
