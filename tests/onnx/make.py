@@ -227,9 +227,10 @@ def wrong():
     bad("wrong-missing", [node("Add", "x nothing", "y")])
     bad("wrong-twice", [node("Neg", "x", "y"), node("Abs", "x", "y")])
     bad("wrong-output", [node("Neg", "x", "a")])
-    bad("wrong-operands", [node("Conv", "x w", "a"), node("Add", "a", "b"), node("MatMul", "b b", "c"), node("Mul", "c", "d"),
-                           node("Conv", "d w", "e"), node("BatchNormalization", "e", "y")], [weights("w", 2, 2, 1, 1)],
-        [value("x", F32, [1, 2, 4, 4])])
+    bad("wrong-operands",
+        [node("Conv", "x w", "a"), node("Add", "a", "b"), node("MatMul", "b b", "c"), node("Mul", "c", "d"),
+         node("Conv", "d w", "e"), node("BatchNormalization", "e", "y")],
+        [weights("w", 2, 2, 1, 1)], [value("x", F32, [1, 2, 4, 4])])
     bad("wrong-opset", [node("Neg", "x", "y")], opset=99)
     bad("wrong-ir", [node("Neg", "x", "y")], ir=99)
     bad("wrong-broadcast", [node("Add", "x b", "y")], [constant("b", [1, 2, 3, 4])])
