@@ -1,4 +1,5 @@
 /* `kfuse onnx MODEL`. In: options. Out: what onnx/ makes of the model. */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@ static KfStatus read_dim(const char *text, OnnxDim *dim) {
     char *end = NULL;
     errno = 0;
     if (equals) dim->size = strtoll(equals + 1, &end, 10);
-    if (!equals || equals == text || end == equals + 1 || *end || errno || dim->size < 0) {
+    if (!equals || equals == text || !isdigit((unsigned char)equals[1]) || *end || errno) {
         fprintf(stderr, "kfuse: --dim takes NAME=SIZE, not '%s'\n", text);
         return KF_USAGE;
     }
@@ -29,7 +30,7 @@ static KfStatus read_dims(const Options *o, OnnxDim *dims) {
         for (size_t k = 0; k < i; k++)
             if (dims[k].length == dims[i].length &&
                 memcmp(dims[k].name, dims[i].name, dims[i].length) == 0) {
-                fprintf(stderr, "kfuse: --dim '%s' and '%s' for one and the same\n", dims[k].name,
+                fprintf(stderr, "kfuse: --dim '%s' and '%s' for one dimension\n", dims[k].name,
                         dims[i].name);
                 return KF_USAGE;
             }
@@ -45,13 +46,15 @@ KfStatus job_onnx(Job *job) {
     KfStatus status = job_end_of_words(job, 1);
     if (status == KF_OK) status = read_dims(o, dims);
     if (status != KF_OK) return status;
+    KfTuneOptions tune = o->tune;
+    tune.hot |= o->rewrite != NULL; /* what one node of a model writes the next one reads */
     OnnxOptions options = {.path = o->words[0],
                            .dims = dims,
                            .dim_count = o->dim_count,
                            .device = o->device,
                            .math = o->math,
                            .round_each_op = o->round_each_op,
-                           .tune = &o->tune,
+                           .tune = &tune,
                            .folder = o->output_count ? o->outputs[0].value : NULL,
                            .rewritten = o->rewrite,
                            .products = o->products,

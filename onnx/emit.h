@@ -9,8 +9,8 @@ typedef struct OnnxFiles {
 } OnnxFiles;
 
 /* Tunes each different kernel and writes it to options->folder: NAME.c, NAME.h, NAME.json and the
- * kernel, as `kfuse emit` does. A line each goes to `out`. Regions for which no kernel works are regions
- * no more; KF_NO_KERNEL where none is left. */
+ * kernel, as `kfuse emit` does. A line each goes to `out`. Regions for which no kernel works, or
+ * none that would gain anything in ONNX Runtime, are regions no more; KF_NO_KERNEL where none is left. */
 KfStatus onnx_emit(OnnxRegions *regions, const OnnxTarget *target, const OnnxOptions *options,
                    FILE *out, OnnxFiles *files);
 

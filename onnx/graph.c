@@ -25,7 +25,8 @@ typedef struct Build {
     const OnnxOptions *options;
     Name *names;
     bool *used;   /* by dimension of the options */
-    Text missing; /* "--dim batch=N" for each that is not given */
+    Text named;   /* " 'batch'" for each of the inputs' that has no size in the model */
+    Text missing; /* " --dim 'batch=N'" for each of these that is not given */
 } Build;
 
 /* --- names */
@@ -61,9 +62,8 @@ static const OnnxDim *given(Build *b, const char *name) {
     return NULL;
 }
 
-static void ask_for(Build *b, const char *name) {
-    const char *wish = arena_printf(b->arena, " --dim '%s=N'", onnx_label(b->arena, name));
-    if (!b->missing.data || !strstr(b->missing.data, wish)) text_add(&b->missing, wish);
+static void add_once(Text *text, const char *word) {
+    if (!text->data || !strstr(text->data, word)) text_add(text, word);
 }
 
 /* A dimension without a name is called by its tensor's: "x.0". */
@@ -77,8 +77,10 @@ static bool dimension(Build *b, const Onnx__TensorShapeProto__Dimension *proto, 
                            : "";
     if (!*name) name = arena_printf(b->arena, "%s.%d", tensor, index);
     const OnnxDim *dim = given(b, name);
+    const char *label = onnx_label(b->arena, name);
+    if (ask) add_once(&b->named, arena_printf(b->arena, " '%s'", label));
     if (dim) return *size = dim->size, true;
-    if (ask) ask_for(b, name);
+    if (ask) add_once(&b->missing, arena_printf(b->arena, " --dim '%s=N'", label));
     return false;
 }
 
@@ -314,8 +316,9 @@ static KfStatus sort(Build *b) {
 static KfStatus check_dims(Build *b) {
     for (size_t i = 0; i < b->options->dim_count; i++)
         if (!b->used[i])
-            return onnx_wrong(b->model, KF_USAGE, "it has no dimension '%.*s'",
-                              (int)b->options->dims[i].length, b->options->dims[i].name);
+            return onnx_wrong(b->model, KF_USAGE, "it has no dimension '%.*s'; to be given:%s",
+                              (int)b->options->dims[i].length, b->options->dims[i].name,
+                              b->named.length ? b->named.data : " none");
     if (b->missing.length)
         return onnx_wrong(b->model, KF_USAGE, "its inputs have no sizes yet: give%s",
                           b->missing.data);
@@ -343,6 +346,7 @@ KfStatus onnx_graph(OnnxModel *model, const OnnxOptions *options, OnnxGraph *gra
     b.used = arena_array(b.arena, bool, options->dim_count);
     KfStatus status = build(&b);
     HASH_CLEAR(hh, b.names);
+    text_free(&b.named);
     text_free(&b.missing);
     return status;
 }

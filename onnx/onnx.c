@@ -10,11 +10,25 @@ static KfStatus told(KfSession *session, KfStatus status) {
     return status;
 }
 
+/* A size of 0 may be meant, that of a cache which is empty yet, but not where nothing is left to compute. */
+static KfStatus check_empty(const OnnxOptions *options, OnnxModel *model, const OnnxGraph *graph) {
+    size_t empty = 0;
+    while (empty < options->dim_count && options->dims[empty].size > 0) empty++;
+    if (empty == options->dim_count) return KF_OK;
+    for (uint32_t t = 0; t < graph->tensors.count; t++) {
+        const OnnxTensor *tensor = &graph->tensors.data[t];
+        if (tensor->kept && (!tensor->shape.known || onnx_count(&tensor->shape) != 0)) return KF_OK;
+    }
+    return onnx_wrong(model, KF_USAGE, "with --dim '%.*s=0' none of its results has an element",
+                      (int)options->dims[empty].length, options->dims[empty].name);
+}
+
 static KfStatus find_regions(const OnnxTarget *target, const OnnxOptions *options, OnnxModel *model,
                              OnnxGraph *graph, OnnxRegions *regions) {
     KfStatus status = onnx_model_open(options->path, model);
     if (status == KF_OK) status = onnx_graph(model, options, graph);
     if (status == KF_OK) status = onnx_shapes(graph);
+    if (status == KF_OK) status = check_empty(options, model, graph);
     if (status == KF_OK) return told(target->session, onnx_regions(graph, target, regions));
     fprintf(stderr, "kfuse: %s: %s\n", options->path, model->why);
     return status;
@@ -40,7 +54,8 @@ static KfStatus make_kernels(const OnnxTarget *target, const OnnxOptions *option
 KfStatus onnx_run(KfSession *session, const OnnxOptions *options, FILE *out) {
     /* The operators of a rewritten model are for the CPU. */
     const char *device = options->rewritten && !options->device ? "cpu" : options->device;
-    OnnxTarget target = {session, device, options->math, options->round_each_op};
+    OnnxTarget target = {session, device, options->math, options->round_each_op,
+                         options->rewritten != NULL};
     OnnxModel model;
     OnnxGraph graph;
     OnnxRegions regions;

@@ -36,6 +36,15 @@ typedef struct OnnxOp {
     const char *text, *along;
 } OnnxOp;
 
+/* What of a node's readers ONNX Runtime would compute with it (folded.c). */
+typedef enum OnnxFold {
+    ONNX_FOLD_NOTHING,
+    ONNX_FOLD_CONSTANT, /* it is computed once, when the model is loaded */
+    ONNX_FOLD_CONV,     /* a factor and a summand for each channel, then an activation */
+    ONNX_FOLD_MATMUL,   /* a number that it is multiplied with; or a bias, then as behind Gemm */
+    ONNX_FOLD_GEMM      /* an activation */
+} OnnxFold;
+
 /* Axes are bits counted from the last axis, so that they mean the same whatever stands before. */
 typedef struct OnnxPiece {
     const char *text;  /* with $0 and {axis} alone to be filled in; NULL: it is left as it is */
@@ -47,6 +56,7 @@ typedef struct OnnxPiece {
     bool drops;   /* the reduced axes: they are size 1, or gone, in the result */
     bool product; /* its axes are none of the others' */
     bool view;    /* nothing is computed */
+    OnnxFold fold;
 } OnnxPiece;
 
 /* The first line of that name, whatever the types; NULL: none. */

@@ -9,6 +9,7 @@
 
 #include "compiler/base/text.h"
 #include "onnx/constant.h"
+#include "onnx/folded.h"
 
 enum {
     OUTPUTS_MOST = 8, /* each is written; more are a sign that the parts have little in common */
@@ -397,6 +398,7 @@ KfStatus onnx_regions(const OnnxGraph *graph, const OnnxTarget *target, OnnxRegi
     for (uint32_t i = 0; i < nodes && g.status == KF_OK; i++) {
         regions->of[i] = ONNX_NONE;
         regions->pieces[i] = onnx_piece(graph, &graph->nodes.data[i]);
+        if (target->runtime) onnx_fold(graph, regions->pieces, i);
         array_push(arena, &g.groups[i].nodes, i);
         g.group[i] = i;
         ask_alone(&g, i);

@@ -29,6 +29,7 @@ typedef struct OnnxTarget {
     const char *device;
     KfMath math;
     bool round_each_op;
+    bool runtime; /* kernels become operators of ONNX Runtime */
 } OnnxTarget;
 
 /* KF_ENVIRONMENT, KF_INTERRUPTED… as the library's calls give it, the message in the session. */

@@ -8,6 +8,7 @@
 
 #include "compiler/base/embed.h"
 #include "compiler/base/text.h"
+#include "onnx/constant.h"
 #include "onnx/rewrite.h"
 
 extern char **environ;
@@ -62,7 +63,8 @@ static void add_ports(Text *text, const OnnxGraph *graph, const char *name, cons
         add_strides(text, &ports[i]);
         text_printf(text, ", %d, ", tensor->shape.rank);
         add_list(text, tensor->shape.dim, tensor->shape.rank);
-        text_add(text, "},\n");
+        text_printf(text, ", %zu, %lld},\n", kf_type_size(onnx_type(tensor->type)),
+                    (long long)onnx_bytes(tensor));
     }
     if (count == 0) text_add(text, "    {0},\n");
     text_add(text, "};\n");
@@ -70,12 +72,13 @@ static void add_ports(Text *text, const OnnxGraph *graph, const char *name, cons
 
 static void add_types(Text *text) {
     text_add(text, "/* An array of a kernel: ONNX's element type, the view's type, extents and "
-                   "strides, the tensor's shape. */\n"
+                   "strides, the tensor's shape and bytes. */\n"
                    "typedef struct Port {\n"
                    "    int element, type, rank;\n"
                    "    int64_t dim[8], strides[8];\n"
                    "    int shape_rank;\n"
                    "    int64_t shape[8];\n"
+                   "    size_t element_bytes, bytes;\n"
                    "} Port;\n\n"
                    "typedef struct Region {\n"
                    "    const char *name;\n"
@@ -84,9 +87,20 @@ static void add_types(Text *text) {
                    "    int64_t (*workspace)(const KfView *inputs, int threads);\n"
                    "    int (*launch)(const KfView *inputs, const KfView *outputs, void "
                    "*workspace, size_t bytes,\n"
-                   "                  int threads);\n"
+                   "                  int threads, KfRun *run, void *pool);\n"
                    "    const char *(*error)(int status);\n"
                    "} Region;\n\n");
+}
+
+/* Of the operator with the most. */
+static uint32_t ports_most(const OnnxRegions *regions) {
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < regions->list.count; i++) {
+        const OnnxProgram *program = &regions->list.data[i].program;
+        uint32_t count = program->input_count + program->output_count;
+        if (most < count) most = count;
+    }
+    return most;
 }
 
 static void add_regions(Text *text, const OnnxRegions *regions) {
@@ -98,16 +112,18 @@ static void add_regions(Text *text, const OnnxRegions *regions) {
         add_ports(text, regions->graph, region->name, "outputs", region->program.outputs,
                   region->program.output_count);
     }
-    text_add(text, "\nstatic const Region regions[] = {\n");
+    text_printf(text, "\nenum { PORTS = %u }; /* arrays of an operator, at most */\n",
+                ports_most(regions));
+    text_add(text, "static const Region regions[] = {\n");
     for (uint32_t i = 0; i < regions->list.count; i++) {
         const OnnxRegion *region = &regions->list.data[i];
         const char *name = region->name, *kernel = regions->list.data[region->same_as].name;
         if (region->same_op == i)
-            text_printf(
-                text,
-                "    {\"%s\", %s_inputs, %s_outputs, %u, %u, %s_workspace, %s_launch, %s_error},\n",
-                name, name, name, region->program.input_count, region->program.output_count, kernel,
-                kernel, kernel);
+            text_printf(text,
+                        "    {\"%s\", %s_inputs, %s_outputs, %u, %u, %s_workspace, %s_launch_on, "
+                        "%s_error},\n",
+                        name, name, name, region->program.input_count, region->program.output_count,
+                        kernel, kernel, kernel);
     }
     text_add(text, "};\n");
 }

@@ -6,5 +6,7 @@ typedef struct Launch {
 typedef struct Call {
     const int64_t *axes;
     int64_t cpus, bytes; /* of all arrays */
+    KfRun *run;          /* NULL: threads are started */
+    void *pool;
     void *buffers[BUFFERS]; /* inputs, outputs, temporaries */
 } Call;

@@ -10,6 +10,7 @@
 #endif
 #include <limits.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,13 @@
 
 #include "ort_regions.h"
 
-enum { INTERFACE = 16, FAILED = 1, WORKSPACE_ALIGNMENT = 256 };
+enum {
+    INTERFACE = 16,
+    INTERFACE_OF_POOLS = 17,
+    INTERFACE_OF_SIZES = 23,
+    FAILED = 1,
+    WORKSPACE_ALIGNMENT = 256
+};
 
 typedef struct OrtStatus OrtStatus;
 typedef struct OrtApiBase {
@@ -38,8 +45,10 @@ enum {
     GET_TYPE_AND_SHAPE = 65,
     CONTEXT_GET_INPUT = 90,
     CONTEXT_GET_OUTPUT = 91,
+    RELEASE_STATUS = 93,
     RELEASE_TYPE_AND_SHAPE = 99,
-    ENTRIES = 100
+    PARALLEL_FOR = 274,   /* since version 17 */
+    GET_TENSOR_SIZE = 318 /* since version 23 */
 };
 
 typedef OrtStatus *CreateStatus(int code, const char *message);
@@ -54,7 +63,11 @@ typedef OrtStatus *GetTypeAndShape(const void *value, void **info);
 typedef OrtStatus *ContextGetInput(const void *context, size_t index, const void **value);
 typedef OrtStatus *ContextGetOutput(void *context, size_t index, const int64_t *dim, size_t rank,
                                     void **value);
+typedef void ReleaseStatus(OrtStatus *status);
 typedef void ReleaseTypeAndShape(void *info);
+typedef OrtStatus *ParallelFor(const void *context, void (*run)(void *data, size_t i), size_t count,
+                               size_t batches, void *data);
+typedef OrtStatus *GetTensorSize(const void *value, size_t *bytes);
 
 typedef struct Op Op;
 /* The layout of OrtCustomOp; fields that are NULL have defaults. */
@@ -84,7 +97,9 @@ struct Op {
 
 enum { REGIONS = sizeof regions / sizeof *regions };
 static Op ops[REGIONS];
-static void *const *api; /* the same for all sessions of a process */
+/* The same for all sessions of a process. */
+static void *const *api;
+static int has_pools, has_sizes;
 
 #define CALL(position, Type) ((Type *)api[position])
 
@@ -94,61 +109,20 @@ static OrtStatus *failed(const Region *region, const char *what) {
     return CALL(CREATE_STATUS, CreateStatus)(FAILED, text);
 }
 
-/* --- one call */
+/* --- a kernel: what is the same in all calls */
 
-typedef struct Call {
+typedef struct Kernel {
     const Region *region;
-    void *context;
-    KfView *inputs, *outputs;
-} Call;
+    int threads;
+    size_t workspace;      /* bytes, whole alignments */
+    _Atomic(void *) spare; /* a workspace that no call uses, or NULL */
+    KfView views[PORTS];   /* inputs, outputs; without data */
+} Kernel;
 
-static KfView view_of(const Port *port, void *data) {
-    KfView view = {.data = data, .type = port->type, .rank = port->rank, .strides = port->strides};
+static KfView view_of(const Port *port) {
+    KfView view = {.type = port->type, .rank = port->rank, .strides = port->strides};
     memcpy(view.dim, port->dim, sizeof view.dim);
     return view;
-}
-
-static size_t count_of(const Port *port) {
-    size_t count = 1;
-    for (int i = 0; i < port->rank; i++) count *= (size_t)port->dim[i];
-    return count;
-}
-
-static OrtStatus *element_count(const void *value, size_t *count) {
-    void *info = NULL;
-    OrtStatus *status = CALL(GET_TYPE_AND_SHAPE, GetTypeAndShape)(value, &info);
-    if (status) return status;
-    status = CALL(GET_ELEMENT_COUNT, GetElementCount)(info, count);
-    CALL(RELEASE_TYPE_AND_SHAPE, ReleaseTypeAndShape)(info);
-    return status;
-}
-
-static OrtStatus *take_input(Call *call, size_t i) {
-    const Port *port = &call->region->inputs[i];
-    const void *value = NULL;
-    void *data = NULL;
-    size_t count = 0;
-    OrtStatus *status = CALL(CONTEXT_GET_INPUT, ContextGetInput)(call->context, i, &value);
-    if (!status && !value) return failed(call->region, "an input is missing");
-    if (!status) status = element_count(value, &count);
-    if (!status && count != count_of(port))
-        return failed(call->region, "an input has another shape than the model was rewritten for");
-    if (!status)
-        status =
-            CALL(GET_TENSOR_MUTABLE_DATA, GetTensorMutableData)((void *)(uintptr_t)value, &data);
-    call->inputs[i] = view_of(port, data);
-    return status;
-}
-
-static OrtStatus *make_output(Call *call, size_t i) {
-    const Port *port = &call->region->outputs[i];
-    void *value = NULL, *data = NULL;
-    OrtStatus *status = CALL(CONTEXT_GET_OUTPUT, ContextGetOutput)(
-        call->context, i, port->shape, (size_t)port->shape_rank, &value);
-    if (!status && !value) return failed(call->region, "an output is missing");
-    if (!status) status = CALL(GET_TENSOR_MUTABLE_DATA, GetTensorMutableData)(value, &data);
-    call->outputs[i] = view_of(port, data);
-    return status;
 }
 
 /* KFUSE_THREADS, or all that this process may run on. */
@@ -160,44 +134,121 @@ static int thread_count(void) {
     return count < 1 ? 1 : count > INT_MAX ? INT_MAX : (int)count;
 }
 
-static OrtStatus *launch(const Call *call) {
-    const Region *region = call->region;
-    int threads = thread_count();
-    int64_t bytes = region->workspace(call->inputs, threads);
-    if (bytes < 0) return failed(region, "these shapes are not taken");
-    size_t rounded =
-        ((size_t)bytes + WORKSPACE_ALIGNMENT - 1) / WORKSPACE_ALIGNMENT * WORKSPACE_ALIGNMENT;
-    void *workspace = bytes ? aligned_alloc(WORKSPACE_ALIGNMENT, rounded) : NULL;
-    if (bytes && !workspace) return failed(region, "out of memory");
-    int code = region->launch(call->inputs, call->outputs, workspace, (size_t)bytes, threads);
-    free(workspace);
-    return code ? failed(region, region->error(code)) : NULL;
-}
-
-static OrtStatus *compute(void *kernel, void *context) {
-    const Region *region = kernel;
-    KfView *views = calloc(region->input_count + region->output_count, sizeof *views);
-    if (!views) return failed(region, "out of memory");
-    Call call = {region, context, views, views + region->input_count};
-    OrtStatus *status = NULL;
-    for (size_t i = 0; i < region->input_count && !status; i++) status = take_input(&call, i);
-    for (size_t i = 0; i < region->output_count && !status; i++) status = make_output(&call, i);
-    if (!status) status = launch(&call);
-    free(views);
-    return status;
-}
-
-/* --- what an operator says of itself */
-
-static OrtStatus *create(const Op *op, const void *table, const void *info, void **kernel) {
+static OrtStatus *create(const Op *op, const void *table, const void *info, void **made) {
+    const Region *region = op->region;
+    Kernel *kernel = calloc(1, sizeof *kernel);
     (void)table, (void)info;
-    *kernel = (void *)(uintptr_t)op->region;
+    if (!kernel) return failed(region, "out of memory");
+    kernel->region = region;
+    kernel->threads = thread_count();
+    for (size_t i = 0; i < region->input_count; i++) kernel->views[i] = view_of(&region->inputs[i]);
+    for (size_t i = 0; i < region->output_count; i++)
+        kernel->views[region->input_count + i] = view_of(&region->outputs[i]);
+    int64_t bytes = region->workspace(kernel->views, kernel->threads);
+    if (bytes < 0) {
+        free(kernel);
+        return failed(region, "these shapes are not taken");
+    }
+    kernel->workspace =
+        ((size_t)bytes + WORKSPACE_ALIGNMENT - 1) / WORKSPACE_ALIGNMENT * WORKSPACE_ALIGNMENT;
+    *made = kernel;
     return NULL;
 }
 
-static void destroy(void *kernel) {
-    (void)kernel;
+static void destroy(void *state) {
+    Kernel *kernel = state;
+    free(atomic_load(&kernel->spare));
+    free(kernel);
 }
+
+/* --- one call */
+
+/* Before version 23 only a copy of the shape tells. */
+static OrtStatus *tensor_bytes(const Port *port, const void *value, size_t *bytes) {
+    void *info = NULL;
+    if (has_sizes) return CALL(GET_TENSOR_SIZE, GetTensorSize)(value, bytes);
+    OrtStatus *status = CALL(GET_TYPE_AND_SHAPE, GetTypeAndShape)(value, &info);
+    if (status) return status;
+    status = CALL(GET_ELEMENT_COUNT, GetElementCount)(info, bytes);
+    CALL(RELEASE_TYPE_AND_SHAPE, ReleaseTypeAndShape)(info);
+    *bytes *= port->element_bytes;
+    return status;
+}
+
+static OrtStatus *take_input(const Region *region, void *context, size_t i, void **data) {
+    const Port *port = &region->inputs[i];
+    const void *value = NULL;
+    size_t bytes = 0;
+    OrtStatus *status = CALL(CONTEXT_GET_INPUT, ContextGetInput)(context, i, &value);
+    if (!status && !value) return failed(region, "an input is missing");
+    if (!status) status = tensor_bytes(port, value, &bytes);
+    if (!status && bytes != port->bytes)
+        return failed(region, "an input has another shape than the model was rewritten for");
+    if (!status)
+        status =
+            CALL(GET_TENSOR_MUTABLE_DATA, GetTensorMutableData)((void *)(uintptr_t)value, data);
+    return status;
+}
+
+static OrtStatus *make_output(const Region *region, void *context, size_t i, void **data) {
+    const Port *port = &region->outputs[i];
+    void *value = NULL;
+    OrtStatus *status = CALL(CONTEXT_GET_OUTPUT, ContextGetOutput)(
+        context, i, port->shape, (size_t)port->shape_rank, &value);
+    if (!status && !value) return failed(region, "an output is missing");
+    if (!status) status = CALL(GET_TENSOR_MUTABLE_DATA, GetTensorMutableData)(value, data);
+    return status;
+}
+
+typedef struct Shares {
+    void (*share)(void *shares, int64_t i);
+    void *shares;
+} Shares;
+
+static void run_share(void *data, size_t i) {
+    const Shares *all = data;
+    all->share(all->shares, (int64_t)i);
+}
+
+/* On the session's threads, as many as it was given. */
+static void run_in_session(void *context, void (*share)(void *shares, int64_t i), void *shares,
+                           int64_t count) {
+    Shares all = {share, shares};
+    OrtStatus *status = CALL(PARALLEL_FOR, ParallelFor)(context, run_share, (size_t)count, 0, &all);
+    if (!status) return;
+    CALL(RELEASE_STATUS, ReleaseStatus)(status); /* it has run none */
+    for (int64_t i = 0; i < count; i++) share(shares, i);
+}
+
+/* A session may run in several threads at once: the first call takes the spare workspace, each other
+ * makes one, and the last to end leaves its own. */
+static OrtStatus *launch(Kernel *kernel, const KfView *views, void *context) {
+    const Region *region = kernel->region;
+    size_t bytes = kernel->workspace;
+    void *workspace = bytes ? atomic_exchange(&kernel->spare, NULL) : NULL;
+    if (bytes && !workspace) workspace = aligned_alloc(WORKSPACE_ALIGNMENT, bytes);
+    if (bytes && !workspace) return failed(region, "out of memory");
+    int code = region->launch(views, views + region->input_count, workspace, bytes, kernel->threads,
+                              has_pools ? run_in_session : NULL, context);
+    if (bytes) free(atomic_exchange(&kernel->spare, workspace));
+    return code ? failed(region, region->error(code)) : NULL;
+}
+
+static OrtStatus *compute(void *state, void *context) {
+    Kernel *kernel = state;
+    const Region *region = kernel->region;
+    size_t inputs = region->input_count, outputs = region->output_count;
+    KfView views[PORTS];
+    OrtStatus *status = NULL;
+    memcpy(views, kernel->views, (inputs + outputs) * sizeof *views);
+    for (size_t i = 0; i < inputs && !status; i++)
+        status = take_input(region, context, i, &views[i].data);
+    for (size_t i = 0; i < outputs && !status; i++)
+        status = make_output(region, context, i, &views[inputs + i].data);
+    return status ? status : launch(kernel, views, context);
+}
+
+/* --- what an operator says of itself */
 
 static const char *name(const Op *op) {
     return op->region->name;
@@ -266,10 +317,11 @@ static void describe(Op *op, const Region *region) {
  * shape of 3x5 has 15 elements. */
 static int is_as_declared(void *const *table) {
     static const int used[] = {
-        CREATE_STATUS,        CREATE_CUSTOM_OP_DOMAIN, CUSTOM_OP_DOMAIN_ADD,
-        ADD_CUSTOM_OP_DOMAIN, GET_TENSOR_MUTABLE_DATA, CREATE_TYPE_AND_SHAPE,
-        SET_DIMENSIONS,       GET_ELEMENT_COUNT,       GET_TYPE_AND_SHAPE,
-        CONTEXT_GET_INPUT,    CONTEXT_GET_OUTPUT,      RELEASE_TYPE_AND_SHAPE};
+        CREATE_STATUS,         CREATE_CUSTOM_OP_DOMAIN, CUSTOM_OP_DOMAIN_ADD,
+        ADD_CUSTOM_OP_DOMAIN,  GET_TENSOR_MUTABLE_DATA, CREATE_TYPE_AND_SHAPE,
+        SET_DIMENSIONS,        GET_ELEMENT_COUNT,       GET_TYPE_AND_SHAPE,
+        CONTEXT_GET_INPUT,     CONTEXT_GET_OUTPUT,      RELEASE_STATUS,
+        RELEASE_TYPE_AND_SHAPE};
     const int64_t shape[] = {3, 5};
     void *info = NULL;
     size_t count = 0;
@@ -280,6 +332,12 @@ static int is_as_declared(void *const *table) {
                 !((GetElementCount *)table[GET_ELEMENT_COUNT])(info, &count) && count == 15;
     ((ReleaseTypeAndShape *)table[RELEASE_TYPE_AND_SHAPE])(info);
     return right;
+}
+
+/* Version 1.N has interface N. To ask for one that it has not would make it write to stderr. */
+static long interface_of(const OrtApiBase *base) {
+    const char *version = base->GetVersionString();
+    return strncmp(version, "1.", 2) == 0 ? strtol(version + 2, NULL, 10) : 0;
 }
 
 __attribute__((visibility("default"))) OrtStatus *RegisterCustomOps(void *options,
@@ -295,6 +353,8 @@ __attribute__((visibility("default"))) OrtStatus *RegisterCustomOps(void *option
                       : NULL;
     }
     api = table;
+    has_pools = interface_of(base) >= INTERFACE_OF_POOLS && table[PARALLEL_FOR];
+    has_sizes = interface_of(base) >= INTERFACE_OF_SIZES && table[GET_TENSOR_SIZE];
     OrtStatus *status = CALL(CREATE_CUSTOM_OP_DOMAIN, CreateCustomOpDomain)("ai.kfuse", &domain);
     for (size_t i = 0; i < REGIONS && !status; i++) {
         describe(&ops[i], &regions[i]);

@@ -16,4 +16,6 @@ for model in resnet50 shufflenet; do
     expect_status 0
 done
 compare shapes --dim n=3 --no-tune
+compare shapes --dim n=30000 --no-tune # on more than one thread
+for past in 0 3; do compare cache --dim past=$past --no-tune; done
 compare products --products --no-tune

@@ -39,6 +39,12 @@ expect_out 'a = exp(x); b = -a; return a, b'
 expect_out 'd = a * c; y = tanh(d); return d, y'
 lists operators
 expect_out 'in 39 regions, 0 left'
+# Without a past there is one step, and that can be computed.
+lists cache --dim past=3
+expect_out '4 in 2 regions, 1 left'
+lists cache --dim past=0
+expect_out '2 in 1 region, 3 left'
+expect_out '1 Tanh                   an operand has no elements'
 
 lists products
 expect_out '2 in 1 region, 5 left'
@@ -57,10 +63,15 @@ wrong() {
     [ "$(printf '%s\n' "$err" | wc -l)" = 1 ] || fail 'more than one line'
 }
 wrong 2 "give --dim 'batch=N'" "$models/transformer.onnx"
-wrong 2 "it has no dimension 'seq'" "$models/transformer.onnx" --dim batch=2 --dim seq=3
+wrong 2 "it has no dimension 'seq'; to be given: 'batch'" "$models/transformer.onnx" --dim batch=2 --dim seq=3
 wrong 2 "--dim takes NAME=SIZE, not 'batch=many'" "$models/transformer.onnx" --dim batch=many
 wrong 2 "--dim takes NAME=SIZE, not 'batch=-1'" "$models/transformer.onnx" --dim batch=-1
-wrong 2 'for one and the same' "$models/transformer.onnx" --dim batch=2 --dim batch=3
+for size in '' +4 ' 4' '4 ' 1.5 1e3 99999999999999999999; do
+    wrong 2 "--dim takes NAME=SIZE, not 'batch=$size'" "$models/transformer.onnx" --dim "batch=$size"
+done
+wrong 2 'for one dimension' "$models/transformer.onnx" --dim batch=2 --dim batch=2
+wrong 2 "with --dim 'batch=0' none of its results has an element" "$models/transformer.onnx" --dim batch=0
+wrong 2 "it has no dimension 'n'; to be given: none" "$models/half.onnx" --dim n=2
 wrong 1 'is larger than memory' "$models/transformer.onnx" --dim batch=9000000000000000000
 wrong 1 'the graph has a cycle' "$models/wrong-cycle.onnx"
 wrong 1 "reads 'nothing', which nothing makes" "$models/wrong-missing.onnx"
@@ -108,8 +119,19 @@ expect_out 'r1   kernels/r1.c'
 run "$KFUSE" onnx "$models/transformer.onnx" --dim batch=2 --rewrite new.onnx -o ops --no-tune --quiet
 expect_status 0
 expect_no_err
-expect_out 'model   new.onnx   23 nodes'
+expect_out 'model   new.onnx   24 nodes'
 [ -s ops/libkfuse_ops.so ] && [ -s ops/r1.c ] && [ ! -e ops/r4.c ] || fail "$(ls ops)"
+# What the runtime folds, and large products, stay with it.
+run "$KFUSE" onnx "$models/mobilenet.onnx" --rewrite mobilenet.onnx -o ops --no-tune --quiet
+expect_status 0
+expect_out '4 in 1 region, 11 left'
+expect_out '3 BatchNormalization     ONNX Runtime computes it in the Conv before it'
+run "$KFUSE" onnx "$models/products.onnx" --products --rewrite products.onnx -o ops --no-tune --quiet
+expect_status 0
+expect_out '1 Relu                   ONNX Runtime computes it in the product before it'
+run "$KFUSE" onnx "$models/transformer.onnx" --dim batch=3 --products --rewrite large.onnx -o ops --no-tune --quiet
+expect_status 0
+expect_out '6 MatMul                 a product that ONNX Runtime computes faster'
 run "$KFUSE" onnx new.onnx
 expect_status 0
 expect_out '2 ai.kfuse::r2'
@@ -124,6 +146,10 @@ run "$KFUSE" onnx "$models/half.onnx" --rewrite missing/new.onnx -o none --quiet
 expect_status 4
 expect_err "cannot write 'missing/new.onnx'"
 [ ! -e none ] || fail 'tuned for nothing'
+# Nodes without the operands that they should have
+run "$KFUSE" onnx "$models/wrong-operands.onnx" --products --rewrite none.onnx -o none
+expect_status 3
+expect_err 'no region, nothing to write'
 # A region whose kernels are all wrong stays as it is.
 run env KFUSE_FAULT='wrong@*' "$KFUSE" onnx "$models/old.onnx" --rewrite wrong.onnx -o wrong --effort quick --trials 2 --quiet
 expect_status 3

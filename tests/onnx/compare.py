@@ -39,33 +39,48 @@ def random_input(info, dims, random):
     return random.standard_normal(shape).astype(kind)
 
 
-def run(path, feeds, library=None):
+def options_dims(words):
+    """The sizes of "--dim NAME=SIZE" among kfuse's options."""
+    given = (word.split("=") for at, word in enumerate(words) if at and words[at - 1] == "--dim")
+    return {name: int(size) for name, size in given}
+
+
+def random_feeds(session, dims):
+    random = np.random.default_rng(11)
+    return {i.name: random_input(i, dims, random) for i in session.get_inputs()}
+
+
+def open_session(path, library=None, threads=0):
     options = ort.SessionOptions()
     options.log_severity_level = 3
+    options.intra_op_num_threads = threads
     if library:
         options.register_custom_ops_library(str(library))
-    return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"]).run(None, feeds)
+    return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def rewrite(model, kfuse, folder, rest):
+    """The new model and the library of its operators. Ends where kfuse fails, which has said why."""
+    new, library = Path(folder) / "rewritten.onnx", Path(folder) / "kernels" / "libkfuse_ops.so"
+    made = subprocess.run([kfuse, "onnx", model, "--rewrite", new, "-o", library.parent, "--quiet", *rest],
+                          stdout=subprocess.PIPE, text=True)
+    if made.returncode:
+        print(made.stdout)
+        sys.exit(made.returncode)
+    return new, library
+
+
+def run(path, feeds, library=None):
+    return open_session(path, library).run(None, feeds)
 
 
 def main():
     model, kfuse, rest = sys.argv[1], sys.argv[2], sys.argv[3:]
-    dims = dict(word.split("=") for at, word in enumerate(rest) if at and rest[at - 1] == "--dim")
-    dims = {name: int(size) for name, size in dims.items()}
-    random = np.random.default_rng(11)
-    options = ort.SessionOptions()
-    options.log_severity_level = 3
-    feeds = {i.name: random_input(i, dims, random)
-             for i in ort.InferenceSession(model, options, providers=["CPUExecutionProvider"]).get_inputs()}
+    feeds = random_feeds(open_session(model), options_dims(rest))
     with tempfile.TemporaryDirectory() as folder:
-        new = Path(folder) / "rewritten.onnx"
-        made = subprocess.run([kfuse, "onnx", model, "--rewrite", new, "-o", Path(folder) / "kernels", "--quiet", *rest],
-                              stdout=subprocess.PIPE, text=True)
-        if made.returncode:
-            print(made.stdout)
-            return made.returncode
+        new, library = rewrite(model, kfuse, folder, rest)
         nodes = onnx.load(new).graph.node
-        right, got = run(model, feeds), run(new, feeds, Path(folder) / "kernels" / "libkfuse_ops.so")
-        again = run(new, feeds, Path(folder) / "kernels" / "libkfuse_ops.so")
+        right, got, again = run(model, feeds), run(new, feeds, library), run(new, feeds, library)
     names = [o.name for o in onnx.load(model).graph.output]
     bad = 0
     for name, a, b, c in zip(names, right, got, again):

@@ -210,6 +210,14 @@ def products():
           [weights("w", 32, 40), weights("c", 32), weights("v", 32, 8), weights("w3", 16, 16)])
 
 
+def cache():
+    """One more step of a decoder: what was kept of earlier ones may be empty."""
+    nodes = [node("Mul", "past half", "h"), node("Tanh", "h", "p"), node("Concat", "p x", "all", axis=1),
+             node("Mul", "all half", "scaled"), node("Softmax", "scaled", "y")]
+    model("cache", nodes, [value("past", F32, [2, "past", 8]), value("x", F32, [2, 1, 8])],
+          [value("y", F32, [2, "all", 8])], [constant("half", 0.5)])
+
+
 def wrong():
     """Models that must be refused, each for one reason."""
     def bad(name, nodes, constants=(), inputs=None, **more):
@@ -219,6 +227,10 @@ def wrong():
     bad("wrong-missing", [node("Add", "x nothing", "y")])
     bad("wrong-twice", [node("Neg", "x", "y"), node("Abs", "x", "y")])
     bad("wrong-output", [node("Neg", "x", "a")])
+    bad("wrong-operands",
+        [node("Conv", "x w", "a"), node("Add", "a", "b"), node("MatMul", "b b", "c"), node("Mul", "c", "d"),
+         node("Conv", "d w", "e"), node("BatchNormalization", "e", "y")],
+        [weights("w", 2, 2, 1, 1)], [value("x", F32, [1, 2, 4, 4])])
     bad("wrong-opset", [node("Neg", "x", "y")], opset=99)
     bad("wrong-ir", [node("Neg", "x", "y")], ir=99)
     bad("wrong-broadcast", [node("Add", "x b", "y")], [constant("b", [1, 2, 3, 4])])
@@ -237,5 +249,5 @@ def wrong():
 
 
 if __name__ == "__main__":
-    for make in (transformer, mobilenet, operators, halves, old, paths, shapes, products, wrong):
+    for make in (transformer, mobilenet, operators, halves, old, paths, shapes, products, cache, wrong):
         make()
