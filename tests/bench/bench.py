@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """kfuse beside torch eager (products: cuBLAS) and torch.compile, in one run under one protocol:
 
-    tests/bench/bench.py [--groups elementwise,rows,matmul,programs] [--ops softmax,adamw,…] [--types f32,bf16,f16]
-                         [--shapes 4096x4096,…] [--slice 1/2] [--alone] [--out FILE.json] [kfuse's options…]
+    tests/bench/bench.py [--groups elementwise,transposed,rows,matmul,programs] [--ops softmax,adamw,…]
+                         [--types f32,bf16,f16] [--shapes 4096x4096,…] [--slice 1/2] [--alone] [--out FILE.json] [kfuse's options…]
     tests/bench/bench.py --table FILE.json…         a table in Markdown of what --out wrote
 
---slice I/N measures every N-th cell from the I-th on, --alone kfuse without a rival. Elementwise cells meet
-torch.compile's max-autotune as well.
+--slice I/N measures every N-th cell from the I-th on, --alone kfuse without a rival. Elementwise and transposed
+cells meet torch.compile's max-autotune as well.
 
 Each cell (cells.py; `programs` are those of examples/programs/) is tuned by the command line, whose kernel is then
 launched on torch's arrays through libkfuse. Every call works on the next of as many sets of arrays as exceed four times

@@ -24,11 +24,16 @@ OPS = {  # expression, shapes of its inputs
     "silu_mul": ("silu(x) * res", lambda m, n: {"x": (m, n), "res": (m, n)}),
     "tanh_chain": ("tanh(x * res + b) * sigmoid(x) + 0.5 * res",
                    lambda m, n: {"x": (m, n), "res": (m, n), "b": (n,)}),
+    "transpose_relu": ("relu(x.T)", lambda m, n: {"x": (m, n)}),
+    "transpose_add": ("x.T + res", lambda m, n: {"x": (m, n), "res": (n, m)}),
+    "transpose_bias_gelu_add": ("gelu(x.T + b) + res", lambda m, n: {"x": (m, n), "b": (m,), "res": (n, m)}),
 }
 ELEMENTWISE = ["relu_add", "bias_gelu", "bias_gelu_add", "gelu", "silu_mul", "tanh_chain"]
 FLOATS = ["f32", "bf16", "f16"]
 GROUPS = {  # ops, shapes, those of --check, types
     "elementwise": (ELEMENTWISE, ELEMENTWISE_SHAPES, ["7x13"], FLOATS),
+    "transposed": (["transpose_relu", "transpose_add", "transpose_bias_gelu_add"],
+                   ["1024x1024", "4096x4096", "4095x4097", "8192x2048"], ["7x13"], FLOATS),
     "rows": (["softmax", "layernorm", "rmsnorm"], ROW_SHAPES, ["5x67"], FLOATS),
     "matmul": (["matmul"], PRODUCTS, ["9x10x11"], ["f32"]),
 }

@@ -131,7 +131,7 @@ class Torch:
             return {}
         function = self.function(cell)
         functions = {"eager": function, "compile": self.compile(function)}
-        if cell.group == "elementwise":
+        if cell.group in ("elementwise", "transposed"):
             functions["autotune"] = self.compile(function, "max-autotune-no-cudagraphs")
         return functions
 
