@@ -34,6 +34,7 @@ static uint32_t flight_bytes(const Plan *plan) {
 enum {
     VECTOR_BYTES = 16,
     FLIGHT_BYTES = 768,     /* 192 of 255 registers */
+    TILE_BYTES = 32,        /* an element, of 46 that 48 KiB have room for */
     TILES_FROM = 1 << 16,   /* elements, below which they leave too few threads */
     RESIDENT_THREADS = 2048 /* of a multiprocessor; of compute capability 8.6 and 8.9 1536 */
 };
@@ -63,8 +64,13 @@ static bool is_strided(const Plan *plan, const Access *access) {
     return access->class == ACCESS_STRIDED;
 }
 
+/* Each array that is read down takes 1056 elements of shared memory. */
 bool cuda_tiles(const Plan *plan) {
-    return full_vector(plan) > 1 && any_load(plan, plan_reads_down);
+    uint32_t bytes = 0;
+    for (uint32_t i = 0; i < plan->loads.count; i++)
+        if (plan_reads_down(plan, &plan->loads.data[i]))
+            bytes += dtype_info(plan->loads.data[i].dtype)->bytes;
+    return full_vector(plan) > 1 && bytes > 0 && bytes <= TILE_BYTES;
 }
 
 static KnobText vec_knob(const Plan *plan) {
@@ -130,19 +136,21 @@ static const char *tiles_fit(const Plan *plan, const char *unit, Arena *scratch)
     return fit;
 }
 
-/* Where tiles of 4 rows fit, and there is much, nothing else is worth a try; 8 by 8 elements take the registers of a block of
- * 256 threads. */
+/* Tiles of vectors need whole ones; 8 by 8 elements take the registers of a block of 256 threads, and
+ * small ones are for where multiprocessors would not be full. Tiles of single elements are 32 by 32, a
+ * block's. */
 static void print_tile_rules(Text *out, const Plan *plan, Arena *scratch) {
     uint32_t full = full_vector(plan), least = full < 4 ? full : 4;
-    const char *unit = arena_printf(scratch, "%u", least);
     text_printf(out,
-                "//! require  __INDEX__ != 2 || (__GRID__ == 0 && __UNROLL__ > 1 && __UNROLL__ <= "
-                "__VEC__ && %s)\n"
-                "//! prefer   __INDEX__ == 2 ? __UNROLL__ >= %u && __VEC__ * __UNROLL__ * "
-                "__BLOCK__ <= 16384"
-                " : !(kf_cols %% %u == 0 && %s && kf_rows * kf_cols >= %d)\n",
-                tiles_fit(plan, "__UNROLL__", scratch), least, least,
-                tiles_fit(plan, unit, scratch), TILES_FROM);
+                "//! require  __INDEX__ != 2 || (__GRID__ == 0 && (__VEC__ == 1 ? __BLOCK__ * "
+                "__UNROLL__ == 1024"
+                " : __UNROLL__ > 1 && __UNROLL__ <= __VEC__ && %s))\n",
+                tiles_fit(plan, "__UNROLL__", scratch));
+    text_printf(out,
+                "//! prefer   __INDEX__ != 2 ? kf_rows * kf_cols < %d : __VEC__ == 1 ||"
+                " (__VEC__ * __UNROLL__ * __BLOCK__ <= 16384 &&"
+                " (__UNROLL__ >= %u || kf_rows * kf_cols < 2 * __VEC__ * __UNROLL__ * %d * sms))\n",
+                TILES_FROM, least, RESIDENT_THREADS);
 }
 
 /* "TILES", or where INDEX is not 2 "OTHERWISE". */
@@ -171,9 +179,11 @@ static void print_launch(Text *out, const Plan *plan, bool twin, Arena *a) {
         x = arena_printf(a, "__INDEX__ ? %s : __BLOCK__", x);
         y = arena_printf(a, "__INDEX__ ? %s : 1", y);
     }
-    const char *tiles_x = arena_printf(a, "ceildiv(kf_cols, __VEC__ * %d)", TILE_THREADS);
+    const char *tiles_x =
+        arena_printf(a, "ceildiv(kf_cols, __VEC__ == 1 ? 32 : __VEC__ * %d)", TILE_THREADS);
     const char *tiles_y = arena_printf(
-        a, "min(65535, ceildiv(kf_rows, __UNROLL__ * (__BLOCK__ // %d)))", TILE_THREADS);
+        a, "min(65535, ceildiv(kf_rows, __VEC__ == 1 ? 32 : __UNROLL__ * (__BLOCK__ // %d)))",
+        TILE_THREADS);
     if (plan->rank == 1)
         text_printf(out, "//! launch   grid = %s  block = __BLOCK__", line);
     else

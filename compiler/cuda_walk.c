@@ -27,12 +27,9 @@ Reach walk_reach_in_line(const Plan *plan, const Access *access) {
 }
 
 static const char *reach_form(Reach reach) {
-    static const char *const forms[] = {[REACH_VECTOR] = "[u].at[j]",
-                                        [REACH_EACH] = "[u].at[j]",
-                                        [REACH_DOWN] = "[j].at[u]",
-                                        [REACH_FIXED] = ".at[j]",
-                                        [REACH_ROW] = "[u]",
-                                        [REACH_SCALAR] = ""};
+    static const char *const forms[] = {
+        [REACH_VECTOR] = "[u].at[j]", [REACH_EACH] = "[u].at[j]", [REACH_DOWN] = "[j].at[u]",
+        [REACH_FIXED] = ".at[j]",     [REACH_ROW] = "[u]",        [REACH_SCALAR] = ""};
     return forms[reach];
 }
 
@@ -135,8 +132,8 @@ static void print_begin(const Emitter *e, const Access *access, const char *row,
         text_add(e->out, column);
 }
 
-void walk_vector_load(const Emitter *e, const Access *access, const char *row,
-                              const char *column, int indent) {
+void walk_vector_load(const Emitter *e, const Access *access, const char *row, const char *column,
+                      int indent) {
     text_printf(e->out, "%*s%s_v[u] = k_load<__VEC__>(", indent, "", access->name);
     print_begin(e, access, row, column);
     text_add(e->out, ");\n");

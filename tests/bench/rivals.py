@@ -15,7 +15,7 @@ def ops(torch):
         "bias_gelu_add": lambda x, b, res: f.gelu(x + b) + res,
         "gelu": lambda x: f.gelu(x),
         "silu_mul": lambda x, res: f.silu(x) * res,
-        "transpose_relu": lambda x: f.relu(x.T),
+        "transpose_relu": lambda x: f.relu(x.T).contiguous(),
         "transpose_add": lambda x, res: x.T + res,
         "transpose_bias_gelu_add": lambda x, b, res: f.gelu(x.T + b) + res,
         "tanh_chain": lambda x, res, b: torch.tanh(x * res + b) * torch.sigmoid(x) + 0.5 * res,

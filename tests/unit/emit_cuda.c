@@ -253,21 +253,27 @@ static uint32_t widths(Arena *arena, const Program *p, const DeviceIdentity *dev
 
 static void vectors_leave_threads_enough(void **state) {
     static const struct {
-        const char *inputs;
+        const char *text, *inputs;
         uint32_t widths;
     } cases[] = {
-        {"x=128x128:bf16 b=128:bf16", 1},        {"x=1024x1024:bf16 b=1024:bf16", 8 + 4 + 2},
-        {"x=2048x1024:bf16 b=1024:bf16", 8 + 4}, {"x=2048x2048:bf16 b=2048:bf16", 8},
-        {"x=1024x1024:f32 b=1024:f32", 4 + 2},   {"x=2048x2048:f32 b=2048:f32", 4},
-        {"x=4096x4096:f16 b=4096:f16", 8},       {"x=4095x4097:f16 b=4097:f16", 15},
+        {"tanh(x + b)", "x=128x128:bf16 b=128:bf16", 1},
+        {"tanh(x + b)", "x=1024x1024:bf16 b=1024:bf16", 8 + 4 + 2},
+        {"tanh(x + b)", "x=2048x1024:bf16 b=1024:bf16", 8 + 4},
+        {"tanh(x + b)", "x=2048x2048:bf16 b=2048:bf16", 8},
+        {"tanh(x + b)", "x=1024x1024:f32 b=1024:f32", 4 + 2},
+        {"tanh(x + b)", "x=2048x2048:f32 b=2048:f32", 4},
+        {"tanh(x + b)", "x=4096x4096:f16 b=4096:f16", 8},
+        {"tanh(x + b)", "x=4095x4097:f16 b=4097:f16", 15},
+        {"x.T + y", "x=4096x4096:bf16 y=4096x4096:bf16", 8 + 4 + 1}, /* tiles */
+        {"x.T + y", "x=4095x4097:bf16 y=4097x4095:bf16", 1},
     };
     const DeviceIdentity device = {.arch = "sm_90", .sms = 132};
     (void)state;
     for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Arena *arena = arena_open();
-        Program p = program_make(arena, "tanh(x + b)", cases[i].inputs);
+        Program p = program_make(arena, cases[i].text, cases[i].inputs);
         uint32_t found = widths(arena, &p, &device);
-        if (found != cases[i].widths) fail_msg("%s: %u", cases[i].inputs, found);
+        if (found != cases[i].widths) fail_msg("%s %s: %u", cases[i].text, cases[i].inputs, found);
         arena_close(arena);
     }
 }

@@ -50,13 +50,15 @@ static void programs_are_right(void **state) {
     arena_close(arena);
 }
 
-/* Arrays that are contiguous down the rows, by vectors down the rows. */
+/* Arrays that are contiguous down the rows: by vectors down the rows, and through shared memory. */
 static void tiles_are_right(void **state) {
     static const char *const programs[][2] = {
         {"x.T + y", "x=32x64 y=64x32"},
         {"relu(x.T)", "x=72x40"},
         {"(x.T + y) * b", "x=3x48x16 y=3x16x48 b=48"},
         {"x.T * s + y.T", "x=2x24x8 y=2x24x8 s=8x1"},
+        {"x.T + y * exp(b)", "x=70x33 y=33x70 b=70"},
+        {"x.T - y", "x=3x5x37 y=3x37x5"},
     };
     static const DType dtypes[] = {DT_F64, DT_F32, DT_BF16};
     Arena *arena = arena_open();
