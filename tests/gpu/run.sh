@@ -98,6 +98,7 @@ if part points; then
     check points 'mean((x - y) * (x - y), axis=all)' --shape 515x1031
     check points 'gelu(x @ w + b) + r' --shape x=131x96 --shape w=96x200 --shape b=200 --shape r=131x200
     check points 'silu(x @ v) * (x @ w)' --shape x=131x96 --shape v=96x200 --shape w=96x200
+    check points 'x.T + y' --shape x=516x1032 --shape y=1032x516 --effort full
     check points 'relu(x @ w.T)' --shape x=3x131x97 --shape w=3x65x97
 fi
 
