@@ -197,8 +197,9 @@ static void print_launch(Text *out, const Plan *plan, bool twin, Arena *a) {
 
 /* Sensible: registers for what is in flight, a tile for every multiprocessor, and 16-byte accesses
  * but where rows have odd lengths (then single elements win: 53.5 us against 53.6 at 4095x4097) or
- * where twice as wide a vector would leave multiprocessors with fewer threads than they hold (a
- * chain of functions over 1024x1024 bf16 takes 2.93 us with VEC=4, 3.41 with 8, on an H200). Several
+ * where twice as wide a vector would leave multiprocessors with fewer threads than they hold, and not
+ * where they would have half of them (a chain of functions over 1024x1024 bf16 takes 2.93 us with VEC=4,
+ * 3.41 with 8, on an H200; gelu(x + b) 2.42 or as long as that, but beside other kernels 3.13). Several
  * vectors a thread only where they are full (relu(x + res) over 1024x1024 f32 took 4.19 us with
  * eight elements a thread as with four, but 4.77 beside other kernels). */
 void cuda_rules(Text *out, const Plan *plan, bool twin) {
@@ -213,6 +214,8 @@ void cuda_rules(Text *out, const Plan *plan, bool twin) {
         "//! prefer   %s(__UNROLL__ == 1 ? __VEC__ == 1 || __VEC__ * __BLOCK__ * sms <= 2 * %s"
         " : __VEC__ * __UNROLL__ * %d * sms <= %s)\n",
         cuda_tiles(plan) ? "__INDEX__ == 2 || " : "", total, RESIDENT_THREADS, total);
+    text_printf(out, "//! prefer   __VEC__ <= 4 || __VEC__ * %d * sms <= %s%s\n",
+                RESIDENT_THREADS / 2, total, cuda_tiles(plan) ? " || __INDEX__ == 2" : "");
     text_printf(out, "//! prefer   __VEC__ >= %u || %s < 2 * __VEC__ * %d * sms", full, total,
                 RESIDENT_THREADS);
     if (plan->rank >= 2) text_printf(out, " || kf_cols %% %u != 0", full);

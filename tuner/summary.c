@@ -135,7 +135,7 @@ static const char *ending_text(Arena *arena, const Tuned *tuned) {
                                         [ENDING_INTERRUPTED] = "interrupted",
                                         [ENDING_IMPORTED] =
                                             "an imported result was judged and timed here"};
-    if (tuned->untried == 0) return texts[tuned->ending];
+    if (tuned->untried == 0 || tuned->ending == ENDING_DONE) return texts[tuned->ending];
     return arena_printf(arena, "%s, %u more untried", texts[tuned->ending], tuned->untried);
 }
 
