@@ -217,6 +217,9 @@ static KfStatus explain(KfKernel *kernel, const KfTuneOptions *in, Text *out) {
     KfStatus status = pipeline_problems(kernel, in, &whole, &partitions);
     if (status != KF_OK) return status;
     if (!tuning_options(kernel->program, in, &options)) return KF_USAGE;
+    if (in->point && partitions.list.count > 0 &&
+        !partition_fix(kernel->program->session, kernel->arena, &partitions, in->point))
+        return KF_USAGE;
     text_printf(out, "store      %s\n", store_path(store));
     if (store_complaint(store)) text_printf(out, "           %s\n", store_complaint(store));
     if (partitions.list.count == 0)
