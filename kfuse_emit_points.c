@@ -299,8 +299,8 @@ static KfStatus add_given(Points *p, const char *text, bool first) {
     if (status != KF_OK) return status;
     const Bound *bound = p->partition->parts[0]->problem.kernels[choices[0].kernel].bounds[0];
     if (sizes && !key_bucket(sizes, bound->rank, extent))
-        return session_say(session, KF_USAGE, "'%s': this kernel is tuned by %u sizes",
-                           one_line(p->arena, sizes), bound->rank);
+        return session_say(session, KF_USAGE, "'%s': this kernel is tuned by %u size%s",
+                           one_line(p->arena, sizes), bound->rank, bound->rank == 1 ? "" : "s");
     choices[0].origin = "given";
     add_variant(p, arch, sizes ? extent : NULL, choices);
     return KF_OK;

@@ -84,6 +84,12 @@ static const char *meaning(const Field *field) {
 
 /* --- what is said */
 
+/* A key may come from anywhere, its values as they like. */
+static void print_value(Text *out, const char *head, const Field *field) {
+    text_add(out, head);
+    text_add_plain(out, field->value, (size_t)field->value_length);
+}
+
 /* Another program has other texts: that says nothing more. */
 static void print_differences(Text *out, const char *key, const char *other) {
     bool same = same_program(key, other);
@@ -93,8 +99,9 @@ static void print_differences(Text *out, const char *key, const char *other) {
         Field theirs = unmatched(other, key, &mine);
         text_printf(out, "  differs  %.*s", mine.name_length, mine.name);
         if (*meaning(&mine)) text_printf(out, " (%s)", meaning(&mine));
-        text_printf(out, "\n    here   %.*s\n    there  %.*s\n", mine.value_length, mine.value,
-                    theirs.value_length, theirs.value);
+        print_value(out, "\n    here   ", &mine);
+        print_value(out, "\n    there  ", &theirs);
+        text_add(out, "\n");
     }
 }
 
@@ -124,9 +131,10 @@ static Nearest nearest(Store *store, Arena *arena, const char *key, const char *
     const char *const *keys = store_keys(store, arena, &count);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t fields = differing(key, keys[i]);
+        if (fields > found.fields) continue;
         const StoredTrial *trials =
             store_trials(store, &(StoreKey){keys[i], ""}, arena, &trial_count);
-        if (fields > found.fields || trial_count == 0) continue;
+        if (trial_count == 0) continue;
         if (same_program(key, keys[i]) ||
             strcmp(expression_of(store, arena, keys[i], trials), expression) == 0)
             found = (Nearest){keys[i], trials, fields};
@@ -141,8 +149,9 @@ static void print_miss(Text *out, const KfKernel *kernel, const StoreKey *key) {
         text_add(out, "  not stored, nor is anything of this program\n");
         return;
     }
-    text_printf(out, "  not stored; the nearest is %.12s, %s (kfuse cache show %.12s)\n",
-                found.trial->hash, found.trial->shape, found.trial->hash);
+    text_printf(out, "  not stored; the nearest is %.12s, ", found.trial->hash);
+    text_add_plain(out, found.trial->shape, strlen(found.trial->shape));
+    text_printf(out, " (kfuse cache show %.12s)\n", found.trial->hash);
     print_differences(out, key->text, found.key);
 }
 
@@ -162,7 +171,7 @@ static void print_trials(Text *out, const Part *part, const TuneOptions *options
                          const StoredTrial *trials, uint32_t count) {
     const char *shape = part->problem.key.shape;
     uint32_t imported, here = count_here(trials, count, shape, &imported);
-    text_printf(out, "  stored   %.12s: %u results", trials[0].hash, count);
+    text_printf(out, "  stored   %.12s: %u result%s", trials[0].hash, count, count == 1 ? "" : "s");
     if (imported) text_printf(out, ", %u of them imported", imported);
     text_add(out, "\n");
     if (!tune_searched(&part->problem, options))
@@ -208,6 +217,9 @@ static KfStatus explain(KfKernel *kernel, const KfTuneOptions *in, Text *out) {
     KfStatus status = pipeline_problems(kernel, in, &whole, &partitions);
     if (status != KF_OK) return status;
     if (!tuning_options(kernel->program, in, &options)) return KF_USAGE;
+    if (in->point && partitions.list.count > 0 &&
+        !partition_fix(kernel->program->session, kernel->arena, &partitions, in->point))
+        return KF_USAGE;
     text_printf(out, "store      %s\n", store_path(store));
     if (store_complaint(store)) text_printf(out, "           %s\n", store_complaint(store));
     if (partitions.list.count == 0)

@@ -165,35 +165,6 @@ static KfStatus command_cache(Job *job) {
     return status;
 }
 
-static KfStatus check_options(const Job *job) {
-    Command command = job->options->command;
-    bool writes = command == COMMAND_RUN || command == COMMAND_DUMP ||
-                  command == COMMAND_TEMPLATE || command == COMMAND_EMIT || command == COMMAND_ONNX;
-    if (job->options->output_count > 0 && !writes)
-        return job_complain(KF_USAGE, "-o goes with run, dump, emit, tune and onnx: kfuse run EXPR "
-                                      "NAME=FILE.npy… -o OUT");
-    bool takes_file = command == COMMAND_TEMPLATE || (command == COMMAND_EMIT && job_is_file(job));
-    if ((!takes_file && job->options->line_count) ||
-        (command != COMMAND_TEMPLATE &&
-         (job->options->reference_count || job->options->has_tolerance)))
-        return job_complain(KF_USAGE,
-                            "a kernel's header lines and references go with kfuse tune FILE");
-    if (command != COMMAND_EMIT &&
-        (job->options->name || job->options->archs || job->options->format))
-        return job_complain(KF_USAGE, "--name, --arch and --format go with emit");
-    if (command != COMMAND_CACHE && job->options->binaries)
-        return job_complain(KF_USAGE, "--binaries goes with cache export and cache import");
-    if (command != COMMAND_GRAD && job->options->wrt_count)
-        return job_complain(KF_USAGE, "--wrt goes with grad: kfuse grad EXPR --wrt x,b");
-    if (command != COMMAND_ONNX &&
-        (job->options->dim_count || job->options->rewrite || job->options->products))
-        return job_complain(KF_USAGE,
-                            "--dim, --products and --rewrite go with onnx: kfuse onnx MODEL");
-    if (command != COMMAND_TUNE_ALL && (job->options->devices || job->options->shards))
-        return job_complain(KF_USAGE, "--devices and --shard go with kfuse tune-all FILE");
-    return KF_OK;
-}
-
 static KfStatus run_command(Job *job) {
     switch (job->options->command) {
     case COMMAND_TUNE: return command_tune(job);
@@ -234,8 +205,8 @@ static KfStatus with_session(Job *job, KfStatus (*body)(Job *job)) {
 
 /* The processes of tune-all open a session each: a database must not be open across a fork. */
 static KfStatus run(Job *job) {
-    KfStatus status = check_options(job);
-    if (status != KF_OK) return status;
+    const char *wrong = options_misplaced(job->options);
+    if (wrong) return job_complain(KF_USAGE, wrong);
     return job->options->command == COMMAND_TUNE_ALL ? job_tune_all(job, with_session)
                                                      : with_session(job, run_command);
 }

@@ -38,7 +38,8 @@ KfStatus job_emit(Job *job) {
     KfEmitOptions emit;
     char *summary = NULL;
     KfStatus status = read_options(job, &emit);
-    if (status == KF_OK) status = job_is_file(job) ? job_file_program(job) : expression(job);
+    if (status == KF_OK)
+        status = options_name_file(job->options) ? job_file_program(job) : expression(job);
     if (status == KF_OK) status = tune(job);
     if (status == KF_OK)
         status = job_told(job, kf_emit(job->program, job->kernel, &emit, &summary));

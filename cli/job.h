@@ -54,8 +54,7 @@ KfStatus job_tune(Job *job);
 KfStatus job_run(Job *job);
 /* `kfuse tune`: a kernel file of the user's own. */
 KfStatus job_tune_file(Job *job);
-/* Whether the first word is such a file; the program that its header and the options say. */
-bool job_is_file(const Job *job);
+/* The program that such a file's header and the options say. */
 KfStatus job_file_program(Job *job);
 /* `kfuse warm`: a file of command lines into the store. */
 KfStatus job_warm(Job *job);

@@ -151,7 +151,7 @@ static const char *misplaced(const Options *command, const Options *line) {
         return "-o, --devices, --shard and --verify-bucket are no options of a line";
     if (line->ops_count > command->ops_count) return "--ops goes with the command, for all lines";
     if (line->file && strcmp(line->file, "-") == 0) return "a line cannot read standard input";
-    return NULL;
+    return options_misplaced(line);
 }
 
 /* The command's options, with the line's own on top. */

@@ -63,6 +63,10 @@ typedef struct Options {
 KfStatus options_parse(int argc, char **argv, Options *options, char *why, size_t size);
 /* More words on top of what is there. */
 KfStatus options_add(int argc, char **argv, Options *options, char *why, size_t size);
+/* Whether the first word is a kernel file of the user's own. */
+bool options_name_file(const Options *options);
+/* What is wrong where an option is of another command; NULL: none is. */
+const char *options_misplaced(const Options *options);
 /* The short page, or with `all` every option. */
 void options_help(bool all);
 

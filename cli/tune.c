@@ -29,14 +29,9 @@ static char *header_lines(const Options *o) {
     return text;
 }
 
-bool job_is_file(const Job *job) {
-    const char *ending = job->options->word_count ? strrchr(job->options->words[0], '.') : NULL;
-    return ending && (strcmp(ending, ".cu") == 0 || strcmp(ending, ".c") == 0);
-}
-
 static KfStatus open_template(Job *job) {
     const char *path = job->options->words[0];
-    if (!job_is_file(job)) {
+    if (!options_name_file(job->options)) {
         fprintf(stderr,
                 "kfuse: tune takes FILE.cu or FILE.c, not '%s'; an expression needs no command\n",
                 path);

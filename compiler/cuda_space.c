@@ -191,8 +191,7 @@ static void print_launch(Text *out, const Plan *plan, bool twin, Arena *a) {
                     in_tiles(plan, a, tiles_x, grid_x), in_tiles(plan, a, tiles_y, grid_y),
                     in_tiles(plan, a, "__BLOCK__", x), in_tiles(plan, a, "1", y));
     if (twin) text_printf(out, "  twin = %s_scalar", plan->name);
-    text_add(out, "  dependent = 1");
-    text_add(out, "\n");
+    text_add(out, "  dependent = 1\n");
 }
 
 /* Sensible: registers for what is in flight, a tile for every multiprocessor, and 16-byte accesses

@@ -104,12 +104,12 @@ static void print_register_tile(const Emitter *e) {
     text_add(e->out, "        }\n    }\n}\n");
 }
 
-/* A statement for each array that is read down. */
+/* A statement for each array that is read down: its name is %1$s, its type %2$s. */
 static void print_each_down(const Emitter *e, const char *format) {
     for (uint32_t i = 0; i < e->plan->loads.count; i++) {
         const Access *access = &e->plan->loads.data[i];
         if (plan_reads_down(e->plan, access))
-            text_printf(e->out, format, cuda_storage(access), access->name);
+            text_printf(e->out, format, access->name, cuda_storage(access));
     }
 }
 
@@ -142,7 +142,7 @@ static void print_shared_tile(const Emitter *e) {
     walk_function(e, "// A block has tiles of 32 by 32: what is contiguous down the rows is read "
                      "by warps down the\n"
                      "// rows, and turned in shared memory.");
-    print_each_down(e, "    __shared__ %s %s_s[32][33];\n");
+    print_each_down(e, "    __shared__ %2$s %1$s_s[32][33];\n");
     text_add(e->out,
              "    const k_index lane = threadIdx.x % 32, warp = threadIdx.x / 32;\n"
              "    for (k_index left = (k_index)blockIdx.x * 32; left < kf_cols; left += "
@@ -155,7 +155,7 @@ static void print_shared_tile(const Emitter *e) {
     print_shared_loads(e);
     text_add(e->out, "#pragma unroll\n            for (int u = 0; u < __UNROLL__; u++) {\n");
     print_each_down(
-        e, "                %2$s_v[0].at[u] = %2$s_s[lane][warp + u * (__BLOCK__ / 32)];\n");
+        e, "                %1$s_v[0].at[u] = %1$s_s[lane][warp + u * (__BLOCK__ / 32)];\n");
     text_add(e->out, "            }\n");
     print_steps(e, &e->tile, step);
     text_add(e->out, "            __syncthreads();\n        }\n    }\n}\n");

@@ -1,6 +1,6 @@
 # The rooms' order: a file includes headers of its own room and of rooms before it, and a room's library needs no
-# symbol that only a later room has. The command line (main.c, cli/) includes kfuse.h and onnx/onnx.h alone, onnx/ kfuse.h
-# and compiler/base/, and kfuse.h nothing.
+# symbol that only a later room has. The command line (main.c, cli/) includes kfuse.h, onnx/onnx.h and compiler/base/embed.h
+# alone, onnx/ kfuse.h and compiler/base/, and kfuse.h nothing.
 rooms='compiler/base grammar registry compiler tuner export kfuse onnx main'
 libraries='kf_base kf_grammar kf_registry kf_compiler kf_tuner kf_export kf_pipeline kf_onnx'
 

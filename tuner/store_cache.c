@@ -23,13 +23,16 @@ static const char list_sql[] =
 
 /* A terminal gets no control characters, whatever the database holds. */
 static void add_plain(Text *out, const char *text) {
-    for (; *text; text++) text_printf(out, "%c", text_is_control(*text) ? ' ' : *text);
+    text_add_plain(out, text, strlen(text));
 }
 
 /* The same of several lines. */
 static void add_lines(Text *out, const char *text) {
-    for (; *text; text++)
-        text_printf(out, "%c", text_is_control(*text) && *text != '\n' ? ' ' : *text);
+    for (size_t length; *text; text += length + (text[length] == '\n')) {
+        length = strcspn(text, "\n");
+        text_add_plain(out, text, length);
+        if (text[length]) text_add(out, "\n");
+    }
 }
 
 static void add_date(Text *out, int64_t date) {

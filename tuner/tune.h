@@ -73,11 +73,10 @@ typedef struct Candidate {
     Binary binary;     /* of its unit; owned by the Tuned's arena */
     Run run;
     Result result;
-    bool done;     /* its result is final; one that the search did not come to is not */
-    bool measured; /* in this run: false for a duplicate or one known from the store */
-    bool compiled; /* in this run */
-    bool
-        foreign; /* its binary comes from another store: one that does not work says nothing of the point */
+    bool done;       /* its result is final; one that the search did not come to is not */
+    bool measured;   /* in this run: false for a duplicate or one known from the store */
+    bool compiled;   /* in this run */
+    bool foreign;    /* a binary from another store: that it fails says nothing of the point */
     bool imported;   /* the point comes from another store … */
     double claimed;  /* … which says this many seconds for this very shape; 0: says nothing */
     int32_t twin_of; /* same machine code and launch as that candidate, or -1 */

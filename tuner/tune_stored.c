@@ -150,11 +150,13 @@ bool tune_searched(const TuneProblem *problem, const TuneOptions *options) {
 
 /* A search that ended at the roof has nothing left to find. One that used its budget up did what it was
  * asked for: the next run of the same line is answered; so is one that ended where --stop-at said, but not a
- * line that asks for more. One that was made elsewhere counts once its result has been judged here. */
+ * line that asks for more. One that was made elsewhere counts once its result has been judged here, for the
+ * line that it answered: it may have ended where --stop-at said, too. */
 static void keep_searched(const Tuning *t) {
     Ending ending = t->tuned->ending;
+    bool taken = t->tuned->from_store && t->options->stop_at > 0;
     double kept = t->options->trials == 0 || ending == ENDING_ROOF ? EVERYTHING : TRIALS;
-    if (ending == ENDING_ASKED) kept = figure_of_part(t->options->stop_at);
+    if (taken || ending == ENDING_ASKED) kept = figure_of_part(t->options->stop_at);
     if (t->options->only || !t->options->search || tuning_interrupted(t)) return;
     if (t->tuned->from_store && (t->tuned->winner < 0 || tune_searched(t->problem, t->options)))
         return;

@@ -73,6 +73,12 @@ void text_add_json(Text *out, const char *string) {
     text_add(out, "\"");
 }
 
+void text_add_plain(Text *text, const char *bytes, size_t length) {
+    text_add_bytes(text, bytes, length);
+    for (char *c = text->data + text->length - length; *c; c++)
+        if (text_is_control(*c)) *c = ' ';
+}
+
 void text_clear(Text *text) {
     text->length = 0;
     if (text->data) text->data[0] = 0;

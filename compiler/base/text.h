@@ -26,6 +26,8 @@ void text_free(Text *text);
 static inline bool text_is_control(char c) {
     return (unsigned char)c < ' ' || c == 0x7f;
 }
+/* With a blank in the place of each of these: for what comes from elsewhere. */
+void text_add_plain(Text *text, const char *bytes, size_t length);
 
 /* The text, "" where empty. Valid until the next change. */
 const char *text_string(const Text *text);

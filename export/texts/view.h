@@ -32,7 +32,7 @@ enum KfCallStatus {
     KF_CALL_WORKSPACE, /* too little workspace, or not aligned to 256 bytes */
     KF_CALL_DRIVER,    /* no CUDA driver, or one that is too old */
     KF_CALL_DEVICE,    /* no binary for the current device, or no current context */
-    KF_CALL_LAUNCH,    /* the driver, or the system's threads, refused */
+    KF_CALL_LAUNCH,    /* the driver refused */
     KF_CALL_MEMORY,    /* out of memory */
     KF_CALL_THREADS    /* fewer than one thread */
 };

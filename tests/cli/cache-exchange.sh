@@ -100,6 +100,22 @@ run "$KFUSE" "${problem2[@]}" --trials 1 --json
 expect_json cached true
 expect_json winner "$best"
 
+# A search that ended where --stop-at said answers elsewhere who asks for no more than that.
+part=('sigmoid(x) * y' --shape 300x300 --device null --effort full --quiet)
+here part
+run "$KFUSE" "${part[@]}" --stop-at 1%
+expect_out 'ended where --stop-at said'
+run "$KFUSE" cache export part.jsonl
+here parts
+run "$KFUSE" cache import part.jsonl
+for cached in false true; do
+    run "$KFUSE" "${part[@]}" --stop-at 1% --json
+    expect_json cached $cached
+    expect_json candidates 1
+done
+run "$KFUSE" "${part[@]}"
+case $out in *'tried      1 candidate'*) fail 'no search' ;; esac
+
 # Another device's results are kept for it, and change nothing here.
 here other
 run "$KFUSE" cache import long.jsonl

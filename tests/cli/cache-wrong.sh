@@ -82,3 +82,7 @@ plain cache ls
 plain cache show ''
 plain emit 'x * 2' --shape 1000x40 --device cpu --no-tune --name a -o a
 [ "$(printf '%s\n' "$out" | grep -c '^point ')" = 2 ] || fail 'the default, and one for the large bucket'
+here why
+run "$KFUSE" cache import odd.jsonl
+plain why 'x * 2' --shape 1000x40 --device cpu
+expect_out 'differs  device'

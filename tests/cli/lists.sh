@@ -38,6 +38,10 @@ done
 for words in '-o y' '--devices all' '--shard 1/2' '--verify-bucket'; do
     line 2 'exit 2: -o, --devices, --shard and --verify-bucket are no options of a line' "x --shape 4 $words"
 done
+for words in '--wrt x' '--arch sm_90' --binaries '--dim n=3' '--knob __VEC__' '--rtol 1'; do
+    line 2 ' go' "x --shape 4 $words"
+done
+line 2 'exit 2: --wrt goes with grad' 'x --shape 4 --wrt x'
 line 2 'exit 2: --ops goes with the command, for all lines' 'x --shape 4 --ops nowhere.kf'
 line 2 'exit 2: a line cannot read standard input' '-f - --shape 4'
 echo 'twice(x) = x * 2' >ops.kf

@@ -57,6 +57,7 @@ run "$KFUSE" why
 expect_status 2
 run "$KFUSE" why 'x +' --shape 5
 expect_status 1
+refused 2 "no knob is called 'SIZE'" why "$problem" --shape 5 --device "$device" --point SIZE=7
 run "$KFUSE" why "$problem" --shape 0x5 --device "$device"
 expect_status 0
 expect_out 'nothing to tune'

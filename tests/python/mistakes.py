@@ -47,8 +47,9 @@ class Options(Told):
         for option, value, text in (
                 ("effort", "fast", "effort is 'fast'; choose normal, quick, full"), ("out_dtype", "float", "choose bool"),
                 ("out_dtype", 3, "choose bool"), ("out_dtype", numpy.complex64, "out_dtype is 'complex64'; choose"),
-                ("stop_at", 90, "stop_at is 90; it is from 0 to 1"), ("budget", float("nan"), "from 0 to"), ("budget", float("inf"), "from 0 to"), ("trials", 2 ** 32, "from 0 to"),
-                ("jobs", -1, "from 0 to 4096"), ("point", "a\0b", "NUL"), ("source", "\ud800", "source is no text")):
+                ("stop_at", 90, "stop_at is 90; it is from 0 to 1"), ("budget", float("nan"), "from 0 to"),
+                ("budget", float("inf"), "from 0 to"), ("trials", 2 ** 32, "from 0 to"), ("jobs", -1, "from 0 to 4096"),
+                ("point", "a\0b", "NUL"), ("source", "\ud800", "source is no text")):
             self.told(kfuse.UsageError, text, lambda: kfuse.fuse("x * 2", **{option: value}))
         self.told(TypeError, "unexpected keyword argument 'efort'", lambda: kfuse.fuse("x", efort="quick"))
 
