@@ -52,7 +52,8 @@ static KfStatus export_text(KfSession *session, bool binaries, Text *out) {
 }
 
 static void tell_exchange(Text *out, const char *path, const Exchange *exchange) {
-    text_printf(out, "%s: %u results imported", path, exchange->results);
+    text_printf(out, "%s: %u result%s imported", path, exchange->results,
+                exchange->results == 1 ? "" : "s");
     if (exchange->known) text_printf(out, ", %u were here", exchange->known);
     if (exchange->slower) text_printf(out, ", %u are slower than what is here", exchange->slower);
     if (exchange->damaged) text_printf(out, ", %u are damaged and left out", exchange->damaged);

@@ -153,9 +153,12 @@ static void program_fields(const KfKernel *kernel, Report *r) {
     r->reference = program->reference ? program->reference : "";
 }
 
-static void store_fields(KfKernel *kernel, Report *r) {
+static const char ANSWERED[] = "next run: no compile, no measurement";
+
+static void store_fields(KfKernel *kernel, Report *r, const char *next) {
     const Store *store = kernel->program->session->store;
     bool keeps = store_keeps(store);
+    r->store_next = next;
     r->store_note = keeps || !store_complaint(store) ? "" : store_complaint(store);
     r->store = keeps ? store_path(store) : "";
 }
@@ -210,7 +213,7 @@ bool tuning_answer(KfKernel *kernel, const Partitions *partitions, const TuneOpt
     phases_stop(&kernel->phases);
     kernel->report.took = tuning_clock() - began;
     kernel->report.phases = kernel->phases;
-    store_fields(kernel, &kernel->report);
+    store_fields(kernel, &kernel->report, ANSWERED);
     return true;
 }
 
@@ -250,11 +253,14 @@ KfStatus tuning_kernel(KfKernel *kernel, const TuneProblem *whole, const Partiti
     report->kernels = partition_count(kernel->partition);
     program_fields(kernel, report);
     report->date = (int64_t)time(NULL);
-    store_fields(kernel, report);
+    bool answers = status == KF_OK && !first->parts[0]->only && options->search;
+    store_fields(kernel, report,
+                 answers           ? ANSWERED
+                 : status != KF_OK ? "next run: the search goes on from there"
+                                   : "this point alone, which is measured anew each time");
     phases_stop(&kernel->phases);
     took(report, &kernel->phases, tuning_clock() - began);
-    if (status == KF_OK && !first->parts[0]->only && options->search)
-        keep_answer(kernel->arena, partitions, report, session->store);
+    if (answers) keep_answer(kernel->arena, partitions, report, session->store);
     return status;
 }
 

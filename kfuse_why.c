@@ -69,7 +69,7 @@ static uint32_t differing(const char *key, const char *other) {
 
 static const char *meaning(const Field *field) {
     static const char *const meanings[][2] = {
-        {"template", "the kernel's text: another layout, or another build of kfuse"},
+        {"template", "the kernel's text: names of arrays, layouts, or another build of kfuse"},
         {"class", "ranks, types and layouts"},
         {"bucket", "sizes"},
         {"ir", "operations, types, and which extents are 1"},
@@ -174,7 +174,9 @@ static void print_trials(Text *out, const Part *part, const TuneOptions *options
     text_printf(out, "  stored   %.12s: %u result%s", trials[0].hash, count, count == 1 ? "" : "s");
     if (imported) text_printf(out, ", %u of them imported", imported);
     text_add(out, "\n");
-    if (!tune_searched(&part->problem, options))
+    if (!options->search)
+        text_add(out, "  --no-tune takes the best of these and measures it, each time\n");
+    else if (!tune_searched(&part->problem, options))
         text_add(out,
                  imported == count
                      ? "  what was imported is judged and timed on this device first\n"
@@ -184,6 +186,8 @@ static void print_trials(Text *out, const Part *part, const TuneOptions *options
         text_printf(out,
                     "  another shape of the bucket, %s: its winner is judged and timed at %s\n",
                     trials[0].shape, shape);
+    else
+        text_add(out, "  searched, and no answer was kept: the next run makes it of these\n");
 }
 
 static void print_part(Text *out, const KfKernel *kernel, const Part *part,

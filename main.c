@@ -73,7 +73,8 @@ static KfStatus write_text(const char *path, const char *text) {
 static KfStatus command_dump(Job *job) {
     char *text = NULL;
     const Options *o = job->options;
-    if (!o->has_stage) return job_complain(KF_USAGE, "dump what? --ast --ir --plan --cuda --c");
+    if (!o->has_stage)
+        return job_complain(KF_USAGE, "dump what? --ast --ir --groups --plan --cuda --c");
     KfStatus status = job_program(job);
     if (status == KF_OK)
         status = job_told(job, kf_program_dump(job->program, o->stage, o->tune.point, &text));
@@ -98,7 +99,7 @@ static KfStatus command_grad(Job *job) {
 
 static KfStatus command_why(Job *job) {
     char *text = NULL;
-    KfStatus status = job_program(job);
+    KfStatus status = options_name_file(job->options) ? job_file_program(job) : job_program(job);
     if (status == KF_OK) status = job_told(job, kf_why(job->program, &job->options->tune, &text));
     return print_owned(status, text);
 }

@@ -19,14 +19,19 @@ static KfStatus read_options(const Job *job, KfEmitOptions *emit) {
 }
 
 /* No device is no reason not to emit, but it is told. */
+static KfStatus without_device(const Job *job) {
+    if (!job->options->quiet)
+        fprintf(stderr,
+                "%skfuse: emitting without a device: a stored point, or the analytic default\n",
+                kf_session_message(job->session));
+    return KF_OK;
+}
+
 static KfStatus tune(Job *job) {
     const Options *o = job->options;
     if (o->tune.point || o->tune.no_tune) return KF_OK;
     KfStatus status = kf_tune(job->program, &o->tune, &job->kernel);
-    if (status == KF_ENVIRONMENT)
-        job_complain(status, "emitting without a device: a stored point, or the analytic default");
-    job_told(job, status);
-    return status == KF_ENVIRONMENT ? KF_OK : status;
+    return status == KF_ENVIRONMENT ? without_device(job) : job_told(job, status);
 }
 
 static KfStatus expression(Job *job) {

@@ -62,7 +62,10 @@ static bool whole(Parse *p, const char *option, const char *text, long low, long
     errno = 0;
     *value = strtol(text, &end, 10);
     if (*end || end == text || errno || *value < low || *value > high)
-        return wrong(p, "%s takes a whole number, not '%s'", option, text);
+        return wrong(p,
+                     low > 0 ? "%s takes a whole number from 1 up, not '%s'"
+                             : "%s takes a whole number, not '%s'",
+                     option, text);
     return true;
 }
 
@@ -219,7 +222,7 @@ static bool take_budget(Parse *p, char *v) {
 static bool take_stop_at(Parse *p, char *v) {
     char *end;
     double percent = strtod(v, &end);
-    if (end == v || strcmp(end, *end == '%' ? "%" : "") != 0 || !(percent > 0 && percent <= 100))
+    if (end == v || strcmp(end, *end == '%' ? "%" : "") != 0 || !(percent >= 1 && percent <= 100))
         return wrong(p, "%s takes a part of the roof, as in 90%%, not '%s'", "--stop-at", v);
     p->options->tune.stop_at = percent / 100;
     return true;

@@ -14,15 +14,19 @@ const char *options_misplaced(const Options *o) {
     bool writes = command == COMMAND_RUN || command == COMMAND_DUMP ||
                   command == COMMAND_TEMPLATE || command == COMMAND_EMIT || command == COMMAND_ONNX;
     bool takes_lines =
-        command == COMMAND_TEMPLATE || (command == COMMAND_EMIT && options_name_file(o));
+        command == COMMAND_TEMPLATE ||
+        ((command == COMMAND_EMIT || command == COMMAND_WHY) && options_name_file(o));
+    bool plain = command == COMMAND_DUMP || command == COMMAND_OPS || command == COMMAND_DEVICES ||
+                 command == COMMAND_CACHE || command == COMMAND_EMIT || command == COMMAND_WHY;
     if (o->output_count > 0 && !writes)
         return "-o goes with run, dump, emit, tune and onnx: kfuse run EXPR NAME=FILE.npy… -o OUT";
     if ((o->line_count && !takes_lines) ||
         ((o->reference_count || o->has_tolerance) && command != COMMAND_TEMPLATE))
         return "a kernel's header lines and references go with kfuse tune FILE, the lines with "
-               "kfuse emit FILE, too";
+               "kfuse emit FILE and why FILE, too";
     if (command != COMMAND_EMIT && (o->name || o->archs || o->format))
         return "--name, --arch and --format go with emit";
+    if (plain && o->json) return "--json goes with reports, grad, onnx and tune-all";
     if (command != COMMAND_CACHE && o->binaries)
         return "--binaries goes with cache export and cache import";
     if (command != COMMAND_GRAD && o->wrt_count)

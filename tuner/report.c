@@ -189,7 +189,7 @@ static void line_took(Text *out, const Report *r) {
     if (*r->store_note)
         text_printf(out, "stored     nothing: %s\n", r->store_note);
     else if (*r->store)
-        text_printf(out, "stored     %s   next run: no compile, no measurement\n", r->store);
+        text_printf(out, "stored     %s   %s\n", r->store, r->store_next);
     if (*r->use) text_printf(out, "use it     %s\n", r->use);
 }
 
@@ -344,6 +344,7 @@ void report_json(Text *out, const Report *r) {
     json_whole(out, "right", r->right);
     json_whole(out, "distinct", r->distinct);
     json_failed(out, r);
+    json_text(out, "stopped", r->stopped);
     json_whole(out, "compiled", r->compiled);
     json_whole(out, "edges", r->edges);
     json_whole(out, "mutants_refused", r->mutants);

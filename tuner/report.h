@@ -41,6 +41,7 @@
             WHOLE(workers) STRING(stopped) /* why the search ended early, or "" */               \
         STRING(store)                      /* path, or "" */                                     \
         STRING(store_note)                 /* complaint, or "" */                                \
+        STRING(store_next)                 /* what the next run has of it */                     \
         STRING(use)                        /* the command that runs it */                        \
         WHOLE(date)                        /* Unix seconds */                                    \
         WHOLE(cached)                      /* answered from the store */

@@ -93,7 +93,8 @@ static void describe_companions(Arena *arena, const TuneProblem *problem, const 
     }
     for (uint32_t i = 0; i < problem->companion_count; i++) {
         const Result *result = &tuned->companions[i];
-        if (problem->companions[i].kind != COMPANION_EAGER || result->outcome != OUTCOME_OK)
+        if (problem->companions[i].kind != COMPANION_EAGER || result->outcome != OUTCOME_OK ||
+            result->time <= 0) /* interrupted before it was timed */
             continue;
         r->eager_time = result->time;
         r->eager_spread = result->spread;
@@ -176,6 +177,10 @@ void summary_join(Arena *arena, Report *into, const Report *part) {
     into->winner = arena_printf(arena, "%s | %s", into->winner, part->winner);
     if (part->registers > into->registers) into->registers = part->registers;
     if (part->spills > into->spills) into->spills = part->spills;
+    if (!*into->stopped)
+        into->stopped = part->stopped;
+    else if (*part->stopped)
+        into->stopped = arena_printf(arena, "%s; %s", into->stopped, part->stopped);
     into->rivals = "";
     into->tie = ""; /* of one part alone it says nothing about the whole */
     into->roof = (double)NAN;
@@ -190,7 +195,7 @@ void summary_race(Report *into, const Result *fused, const Result *eager) {
     into->max_ulp = fused->check.worst_ulp;
     into->max_bound = fused->check.worst_bound;
     into->max_ulp_at = "";
-    if (eager && eager->outcome == OUTCOME_OK) {
+    if (eager && eager->outcome == OUTCOME_OK && eager->time > 0) {
         into->eager_time = eager->time;
         into->eager_spread = eager->spread;
     }

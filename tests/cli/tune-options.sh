@@ -49,7 +49,7 @@ expect_json cached true
 stopping --json
 expect_json cached false
 expect_json candidates 12
-for part in 0 -3 101 nan 90%% x; do
+for part in 0 0.9 -3 101 nan 90%% x; do
     run "$KFUSE" x --shape 3 --stop-at $part
     expect_status 2
     expect_err "--stop-at takes a part of the roof, as in 90%, not '$part'"
