@@ -358,7 +358,7 @@ class Kernel:
         """What tuning found: "text", "json", or "phases" for where the time went."""
         code = FORMS[checks.choose("form", form, FORMS)]
         with self._lock:
-            return kf.library().kf_kernel_report(self._handle, code).decode()
+            return kf.library().kf_kernel_report(self._handle, code).decode(errors="replace")
 
     def _store_note(self):
         note = json.loads(self.report("json")).get("store_note")

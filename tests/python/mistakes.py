@@ -228,6 +228,11 @@ class Surroundings(Told):
         said = self.child("fuse('x * 2')(numpy.ones(3, 'f4'))", KFUSE_CACHE="/dev/null/kfuse")
         self.assertIn("ProgramWarning: nothing is stored, so that each process tunes anew: /dev/null/kfuse", said)
 
+    def test_a_store_whose_name_is_no_text(self):
+        with tempfile.TemporaryDirectory() as folder:
+            said = self.child("print(fuse('x * 2').kernel(numpy.ones(3, 'f4')).report('json'))", KFUSE_CACHE=folder + "/\udcff")
+        self.assertEqual(said, "")
+
     def test_warnings_are_of_the_line_that_calls(self):
         f = fuse("bias = x + 1; y = bias * biass")
         for call in f, f.kernel:
