@@ -131,7 +131,7 @@ typedef struct KfTuneOptions {
     bool complete;     /* no early end within 1 % of the roof */
     bool no_tune;      /* a stored point of the bucket, or the analytic default: no search */
     const char *point; /* "VEC=4,BLOCK=256": only this one; of several kernels "A | B", for each */
-    double stop_at;    /* end once a kernel reaches this part of the roof, 0.9; 0: not asked */
+    double stop_at;    /* end once a kernel reaches this part of the roof, up to 1; 0: not asked */
 } KfTuneOptions;
 
 /* `finished` of `total` candidates; `best` seconds so far (0: none); `left` seconds at most. */
@@ -285,12 +285,14 @@ KF_API KfResult kf_kernel_result(const KfKernel *kernel);
 /* Files that need neither kfuse nor a compiler where they run: the kernels' text and binaries, a
  * launcher in C with a test of itself, a manifest (doc/exporting.md). */
 typedef struct KfEmitOptions {
-    const char *folder; /* made if need be; what an earlier export of this name left is replaced */
-    const char *name;   /* of files and functions, a C identifier; NULL: "kernel" */
-    const char *archs;  /* "sm_80,sm_90": CUDA's; NULL: the kernel's device's, or sm_80 and sm_90 */
-    const char *point;  /* as KfTuneOptions.point, and behind it "; sm_80 4096x64 A | B" for other
+    const char *
+        folder; /* made if need be. What an earlier export of this name left there, by its manifest, is
+                          replaced or removed; a file of another export is KF_USAGE. */
+    const char *name;  /* of files and functions, a C identifier; NULL: "kernel" */
+    const char *archs; /* "sm_80,sm_90": CUDA's; NULL: the kernel's device's, or sm_80 and sm_90 */
+    const char *point; /* as KfTuneOptions.point, and behind it "; sm_80 4096x64 A | B" for other
                           sizes and architectures; NULL: the kernel's, stored ones, the default */
-    bool header;        /* all in one file, NAME.h */
+    bool header;       /* all in one file, NAME.h */
 } KfEmitOptions;
 /* `kernel`, tuned from `program`, says the point and the device; NULL: no device is needed, and the language is
  * CUDA, or C if program's device is the cpu. *summary, a line a file and a line for what was chosen, is freed with kf_free. */

@@ -68,6 +68,8 @@ bool tuning_options(KfProgram *program, const KfTuneOptions *in, TuneOptions *ou
     static const uint32_t trials[] = {64, 16, 0}, minimum[] = {30, 8, UINT32_MAX};
     if ((unsigned)in->effort > KF_FULL)
         return session_say(session, KF_USAGE, "unknown effort"), false;
+    if (!(in->stop_at >= 0 && in->stop_at <= 1))
+        return session_say(session, KF_USAGE, "stop_at is a part of the roof, from 0 to 1"), false;
     *out = (TuneOptions){.trials = in->trials ? in->trials : trials[in->effort],
                          .minimum = in->complete ? UINT32_MAX : minimum[in->effort],
                          .stop_at = in->stop_at,

@@ -53,9 +53,9 @@ void tuning_fail(Tuning *t, Candidate *c, Outcome outcome, const char *message) 
 static Ending end_early(const Tuning *t) {
     double roof = tuning_roof(t), asked = t->options->stop_at;
     if (tuning_interrupted(t)) return ENDING_INTERRUPTED;
-    if (t->best <= 0) return ENDING_DONE;
+    if (t->best <= 0 || t->finished >= t->total) return ENDING_DONE;
     if (tuning_left(t) < 0.15 * t->options->budget) return ENDING_BUDGET;
-    if (roof <= 0 || t->finished >= t->total) return ENDING_DONE;
+    if (roof <= 0) return ENDING_DONE;
     if (asked > 0 && t->best * asked <= roof) return ENDING_ASKED;
     if (t->problem->kernels[0].bounds[0]->bytes >= ROOF_BYTES &&
         t->finished >= t->options->minimum && t->best <= roof * ROOF_MARGIN)

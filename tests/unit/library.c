@@ -263,6 +263,9 @@ static void wrong_calls_are_refused(void **state) {
     options = quick;
     options.effort = (KfEffort)7;
     assert_int_equal(kf_tune(program, &options, &kernel), KF_USAGE);
+    options = quick;
+    options.stop_at = 90;
+    assert_int_equal(kf_tune(program, &options, &kernel), KF_USAGE);
     assert_null(kernel);
     kf_program_close(program);
     kf_session_close(session);
@@ -307,10 +310,18 @@ static void evaluation_gives_nan(void **state) {
     kf_session_close(session);
 }
 
+static void expect_why(KfProgram *program, const char *expected) {
+    char *text = NULL;
+    assert_int_equal(kf_why(program, NULL, &text), KF_OK);
+    assert_non_null(strstr(text, expected));
+    kf_free(text);
+}
+
 static void a_second_session_is_answered_from_the_store(void **state) {
     (void)state;
     KfProblem problem = vector(KF_F64, 50);
     Opened o = open_kernel("exp(x) - 1", &problem);
+    expect_why(o.program, "answer     stored: ");
     assert_false(kf_kernel_result(o.kernel).cached);
     assert_true(kf_kernel_result(o.kernel).compiled > 0);
     close_kernel(&o);
