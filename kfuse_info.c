@@ -110,8 +110,42 @@ static KfStatus check_devices(KfSession *session, const Registry *registry, cons
                         : KF_OK;
 }
 
-static KfStatus check_file(KfSession *session, const Registry *registry, const Ast *ast,
-                           Arena *arena, Text *out) {
+/* The derivative that a statement of a registry's text states; NULL: another's hides it. */
+static const Derivative *stated(const Registry *registry, const Statement *statement) {
+    const Function *function = registry_find(registry, statement->name);
+    Primitive primitive = {0};
+    if (!function && !primitive_find(statement->name, &primitive)) return NULL;
+    for (uint32_t p = 0; p < statement->parameter_count; p++) {
+        const Derivative *derivative = registry_derivative(registry, function, primitive, p);
+        if (derivative && derivative->rule.def == statement) return derivative;
+    }
+    return NULL;
+}
+
+static KfStatus check_derivatives(KfSession *session, const Registry *registry, const Ast *ast,
+                                  Text *out) {
+    uint32_t checked = 0, wrong = 0;
+    KfStatus status = KF_OK;
+    for (uint32_t i = 0; i < ast->statements.count && status == KF_OK; i++) {
+        const Statement *statement = &ast->statements.data[i];
+        const Derivative *derivative =
+            statement->kind == STATEMENT_DERIVATIVE ? stated(registry, statement) : NULL;
+        bool right;
+        if (!derivative) continue;
+        status = derivative_check(session, derivative, &right, out);
+        checked++;
+        wrong += status == KF_OK && !right;
+    }
+    if (checked > 0 && status == KF_OK)
+        text_printf(out, "%u derivative%s beside differences: %u wrong\n", checked,
+                    checked == 1 ? "" : "s", wrong);
+    return status == KF_OK && wrong ? session_say(session, KF_NO_KERNEL,
+                                                  "%u of %u derivatives are wrong", wrong, checked)
+                                    : status;
+}
+
+static KfStatus check_file(KfSession *session, Registry *registry, const Ast *ast, Arena *arena,
+                           Text *out) {
     OpName *ops = arena_array(arena, OpName, ast->statements.count + 1);
     uint32_t count = 0;
     for (uint32_t i = 0; i < ast->statements.count; i++) {
@@ -120,7 +154,13 @@ static KfStatus check_file(KfSession *session, const Registry *registry, const A
         ops[count++] = (OpName){function->name, function->required};
     }
     ops_warn_bounds(&session->message, registry, ops, count, arena);
-    return check_devices(session, registry, ops, count, arena, out);
+    KfStatus status = check_devices(session, registry, ops, count, arena, out);
+    if (status != KF_OK) return status;
+    Registry *own = session->registry;
+    session->registry = registry; /* that programs of the file's functions can be opened */
+    status = check_derivatives(session, registry, ast, out);
+    session->registry = own;
+    return status;
 }
 
 KfStatus kf_ops_check(KfSession *session, const char *path, char **text) {

@@ -192,6 +192,10 @@ int key_arch(const char *text);
 /* "4096x4096\n" -> extents; false where it is not of that rank, or is of one shape alone. */
 bool key_bucket(const char *text, uint32_t rank, int64_t *extent);
 
+/* kfuse_derivative.c: whether differences of the function say the same; if not, a line in `out`. The session's
+ * registry knows both. */
+KfStatus derivative_check(KfSession *session, const Derivative *derivative, bool *right, Text *out);
+
 /* kfuse_partition.c: a chain's steps as parts, not tuned. */
 void partition_add(Arena *arena, Partitions *partitions, const Chain *chain);
 /* Whether one kernel is the whole program. */

@@ -77,3 +77,28 @@ run "$KFUSE" ops --check my.kf
 expect_status 0
 expect_out ' passed, 0 failed'
 expect_no_process
+
+# The derivatives that a file states are put beside differences, of elements and of rows; a wrong one is named.
+cat >stated.kf <<'END'
+snake(x, a=1) = x + sin(a*x)**2 / a
+derivative snake(x, a) wrt x = 1 + sin(2*a*x)
+derivative snake(x, a) wrt a = x * sin(2*a*x) / a - sin(a*x)**2 / a**2
+weights(x) = exp(x) / sum(exp(x))
+derivative weights(x, d) = weights(x) * (d - sum(d * weights(x)))
+logarithm(x) = log(x - 0.2)
+derivative logarithm(x) = 1 / (x - 0.2)
+END
+run "$KFUSE" ops --check stated.kf
+expect_status 0
+expect_out '4 derivatives beside differences: 0 wrong'
+wrong() { # SED NAME
+    sed "$1" stated.kf >wrong.kf
+    run "$KFUSE" ops --check wrong.kf
+    expect_status 3
+    expect_out "derivative $2: at x = "
+    expect_out '4 derivatives beside differences: 1 wrong'
+    expect_err '1 of 4 derivatives are wrong'
+}
+wrong 's/1 + sin(2/1 - sin(2/' 'snake wrt x'
+wrong 's/- sin(a\*x)\*\*2/+ sin(a*x)**2/' 'snake wrt a'
+wrong 's/d - sum(d/d + sum(d/' 'weights wrt x'
