@@ -57,7 +57,8 @@ static void fill(Probe *probe, uint32_t set) {
 }
 
 /* How many elements were compared; a wrong one ends it, in *wrong, with what differences say. */
-static uint32_t compare(Probe *probe, uint32_t parameter, int64_t count, int *wrong, double *right) {
+static uint32_t compare(Probe *probe, uint32_t parameter, int64_t count, int *wrong,
+                        double *right) {
     uint32_t compared = 0;
     *wrong = -1;
     if (!evaluate(probe, probe->backward, probe->gradient)) return 0;
@@ -79,16 +80,15 @@ static uint32_t compare(Probe *probe, uint32_t parameter, int64_t count, int *wr
 
 /* --- programs */
 
-static KfStatus open_backward(KfSession *session, Probe *probe, const char *text,
-                              const char *by, const KfProblem *problem) {
+static KfStatus open_backward(KfSession *session, Probe *probe, const char *text, const char *by,
+                              const KfProblem *problem) {
     char *backward = NULL;
     KfTensor cotangent = kf_program_output(probe->forward, 0);
     cotangent.name = "dy";
     KfProblem with = *problem;
     with.inputs = &cotangent;
     with.input_count = 1;
-    KfStatus status =
-        kf_program_grad(session, text, SIZE_MAX, problem, &by, 1, KF_TEXT, &backward);
+    KfStatus status = kf_program_grad(session, text, SIZE_MAX, problem, &by, 1, KF_TEXT, &backward);
     if (status == KF_OK) /* a derivative that is 0 everywhere does not read it */
         status = kf_program_open(session, backward, SIZE_MAX,
                                  strstr(backward, "dy") ? &with : problem, &probe->backward);
@@ -135,7 +135,8 @@ static bool is_right(Probe *probe, const Derivative *derivative, Text *out) {
         if (wrong >= 0) return tell_wrong(out, probe, derivative, wrong, right), false;
     }
     if (compared == 0)
-        text_printf(out, "derivative %s wrt %s: not checked: no value between -2 and 2.25 has one\n",
+        text_printf(out,
+                    "derivative %s wrt %s: not checked: no value between -2 and 2.25 has one\n",
                     derivative->rule.name, probe->names[derivative->parameter]);
     return true;
 }

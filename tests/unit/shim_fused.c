@@ -33,21 +33,31 @@ static void add_program(Arena *arena, Subjects *subjects, const char *const prog
                 &kernels.list.data[0], where, getenv("KF_CHECK_ALL") ? 1000 : POINTS, dtype);
 }
 
-static void programs_are_right(void **state) {
-    static const DType dtypes[] = {DT_F32, DT_F16, DT_BF16};
+enum { DTYPES = 3 };
+
+/* Each program in each type, at points of `where`. */
+static JudgeCounts judged(const char *const (*programs)[2], size_t count,
+                          const DType dtypes[DTYPES], const char *where) {
     Arena *arena = arena_open();
     Subjects subjects = {0};
     JudgeCounts counts = {0};
     Why why = {""};
-    (void)state;
-    for (size_t p = 0; p < sizeof fused_programs / sizeof *fused_programs; p++)
-        for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
-            add_program(arena, &subjects, fused_programs[p], NULL, dtypes[d]);
+    for (size_t p = 0; p < count; p++)
+        for (size_t d = 0; d < DTYPES; d++)
+            add_program(arena, &subjects, programs[p], where, dtypes[d]);
     if (!judge_compile(&subjects, &why) || !judge_all(&subjects, &counts, &why))
         fail_msg("%s", why.text);
+    arena_close(arena);
+    return counts;
+}
+
+static void programs_are_right(void **state) {
+    static const DType dtypes[DTYPES] = {DT_F32, DT_F16, DT_BF16};
+    (void)state;
+    JudgeCounts counts =
+        judged(fused_programs, sizeof fused_programs / sizeof *fused_programs, dtypes, NULL);
     printf("shim: %u fused programs, %u points, %u edges\n", counts.programs, counts.points,
            counts.edges);
-    arena_close(arena);
 }
 
 /* Arrays that are contiguous down the rows: by vectors down the rows, and through shared memory. */
@@ -60,20 +70,11 @@ static void tiles_are_right(void **state) {
         {"x.T + y * exp(b)", "x=70x33 y=33x70 b=70"},
         {"x.T - y", "x=3x5x37 y=3x37x5"},
     };
-    static const DType dtypes[] = {DT_F64, DT_F32, DT_BF16};
-    Arena *arena = arena_open();
-    Subjects subjects = {0};
-    JudgeCounts counts = {0};
-    Why why = {""};
+    static const DType dtypes[DTYPES] = {DT_F64, DT_F32, DT_BF16};
     (void)state;
-    for (size_t p = 0; p < sizeof programs / sizeof *programs; p++)
-        for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
-            add_program(arena, &subjects, programs[p], "INDEX=2", dtypes[d]);
-    if (!judge_compile(&subjects, &why) || !judge_all(&subjects, &counts, &why))
-        fail_msg("%s", why.text);
+    JudgeCounts counts = judged(programs, sizeof programs / sizeof *programs, dtypes, "INDEX=2");
     printf("shim: %u programs in tiles, %u points\n", counts.programs, counts.points);
     assert_true(counts.points >= counts.programs);
-    arena_close(arena);
 }
 
 int main(void) {
