@@ -25,6 +25,8 @@ static inline Scalar reference_input(const Reference *r, Value value) {
     Type type = ir_node(r->ir, value)->type;
     for (uint32_t i = 0; i < type.rank; i++)
         at[i] = type.dim[i] == 1 ? 0 : r->coordinate[r->rank - type.rank + i];
+    for (uint32_t i = 0; i < type.rank; i++)
+        if (at[i] >= type.dim[i]) return (Scalar){0}; /* it is read transposed alone */
     for (uint32_t i = 0; i < type.rank; i++) {
         uint32_t axis = swap && i + 2 >= type.rank ? 2 * type.rank - 3 - i : i;
         offset += at[i] * input->strides[axis];
