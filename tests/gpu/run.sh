@@ -10,6 +10,7 @@
 #   launch     a launch through the library beside the driver's own calls, for two kernels
 #   bench      beside cuBLAS, torch eager and torch.compile: tests/bench/bench.py, rows into $OUT/bench.json
 #   emit       what kfuse emit writes, tuned here: its self-test, with each binary and by way of PTX
+#   fleet      a list on all GPUs of the host, then in shards by GNU parallel where that is installed
 #   large      arrays whose byte offsets need 64 bits
 #   python     examples/python on torch tensors, beside torch eager
 #   dependent  calls that begin before the one ahead has ended: dependent.py
@@ -147,6 +148,11 @@ if part emit; then
     check emitted 'x = x * 2 + y' --shape 100000
     check emitted 'x.T + y' --shape x=500x700 --shape y=700x500
     check emitted examples/kernels/saxpy.cu --shape 1000003
+fi
+
+if part fleet; then
+    check "$KFUSE" tune-all examples/fleet/list.txt --devices all
+    command -v parallel >/dev/null && check examples/fleet/parallel.sh
 fi
 
 if part large; then
