@@ -22,6 +22,7 @@ struct KfSession {
     Registry *registry;
     Store *store;
     Text message;
+    Text ops;                /* files of functions that were given, " --ops FILE" each */
     pthread_mutex_t failing; /* held by a launch that writes the message */
     volatile sig_atomic_t interrupt;
     double opening; /* seconds that it took */

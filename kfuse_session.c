@@ -29,6 +29,17 @@ KfStatus session_give(Text *text, char **out) {
     return KF_OK;
 }
 
+static KfStatus add_ops(KfSession *session, const char *path) {
+    const char *why;
+    const Source *source = source_read(session->arena, path, &why);
+    if (!source) return session_say(session, KF_INPUT, "%s", why);
+    Diags diags = {.arena = session->arena};
+    const Ast *ast = parse_definitions(session->arena, source, &diags);
+    bool ok = ast && registry_add(session->registry, ast, LAYER_USER, &diags);
+    diags_print(&session->message, &diags);
+    return ok ? KF_OK : KF_INPUT;
+}
+
 /* Every *.kf in $XDG_CONFIG_HOME/kfuse or ~/.config/kfuse, in the order of their names. */
 static KfStatus add_user_ops(KfSession *session) {
     const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
@@ -39,7 +50,7 @@ static KfStatus add_user_ops(KfSession *session) {
     KfStatus status = KF_OK;
     if (glob(pattern, 0, NULL, &found) == 0)
         for (size_t i = 0; i < found.gl_pathc && status == KF_OK; i++)
-            status = kf_session_add_ops(session, found.gl_pathv[i]);
+            status = add_ops(session, found.gl_pathv[i]);
     globfree(&found);
     return status;
 }
@@ -78,6 +89,7 @@ void kf_session_close(KfSession *session) {
     store_close(session->store);
     arena_close(session->arena);
     text_free(&session->message);
+    text_free(&session->ops);
     pthread_mutex_destroy(&session->failing);
     free(session);
 }
@@ -104,12 +116,9 @@ void kf_session_interrupt(KfSession *session) {
 }
 
 KfStatus kf_session_add_ops(KfSession *session, const char *path) {
-    const char *why;
-    const Source *source = source_read(session->arena, path, &why);
-    if (!source) return session_say(session, KF_INPUT, "%s", why);
-    Diags diags = {.arena = session->arena};
-    const Ast *ast = parse_definitions(session->arena, source, &diags);
-    bool ok = ast && registry_add(session->registry, ast, LAYER_USER, &diags);
-    diags_print(&session->message, &diags);
-    return ok ? KF_OK : KF_INPUT;
+    KfStatus status = add_ops(session, path);
+    if (status != KF_OK) return status;
+    text_add(&session->ops, " --ops ");
+    text_add_word(&session->ops, path, strlen(path));
+    return status;
 }

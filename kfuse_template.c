@@ -29,33 +29,16 @@ static void show_header(Text *out, bool cuda) {
                        : "    //! launch   block = cpus\n");
 }
 
-/* As a word of a shell. */
-static void add_word(Text *text, const char *word, size_t length) {
-    text_add(text, "'");
-    for (size_t i = 0; i < length; i++)
-        text_printf(text, word[i] == '\'' ? "'\\%c'" : "%c", word[i]);
-    text_add(text, "'");
-}
-
-static bool is_plain(const char *word) {
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-";
-    return *word != '-' && word[strspn(word, plain)] == '\0';
-}
-
 /* "kfuse tune scale.c --knob '__VEC__ 1 2'" without its first two words. */
 static const char *command_of(Arena *arena, const char *path, const char *lines) {
     Text text = {0};
-    if (is_plain(path))
-        text_add(&text, path);
-    else
-        add_word(&text, path, strlen(path));
+    text_add_word(&text, path, strlen(path));
     while (*lines) {
         size_t length = strcspn(lines, "\n"), kind = strcspn(lines, " \n");
         size_t from = kind + strspn(lines + kind, " ");
         if (length > from) {
             text_printf(&text, " --%.*s ", (int)kind, lines);
-            add_word(&text, lines + from, length - from);
+            text_add_word(&text, lines + from, length - from);
         }
         lines += lines[length] ? length + 1 : length;
     }

@@ -133,6 +133,7 @@ static const char *use_text(Arena *arena, const KfProgram *program) {
     }
     print_references(&text, program);
     print_options(&text, program);
+    text_add(&text, text_string(&program->session->ops));
     const char *copy = arena_copy(arena, text_string(&text), text.length);
     text_free(&text);
     return copy;

@@ -79,6 +79,25 @@ void text_add_plain(Text *text, const char *bytes, size_t length) {
         if (text_is_control(*c)) *c = ' ';
 }
 
+static bool is_plain(const char *word, size_t length) {
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-";
+    for (size_t i = 0; i < length; i++)
+        if (!word[i] || !strchr(plain, word[i])) return false;
+    return length > 0 && *word != '-';
+}
+
+void text_add_word(Text *text, const char *word, size_t length) {
+    if (is_plain(word, length)) {
+        text_add_bytes(text, word, length);
+        return;
+    }
+    text_add(text, "'");
+    for (size_t i = 0; i < length; i++)
+        text_printf(text, word[i] == '\'' ? "'\\%c'" : "%c", word[i]);
+    text_add(text, "'");
+}
+
 void text_clear(Text *text) {
     text->length = 0;
     if (text->data) text->data[0] = 0;

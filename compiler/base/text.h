@@ -19,6 +19,8 @@ void text_printf(Text *text, const char *format, ...) __attribute__((format(prin
 void text_vprintf(Text *text, const char *format, va_list args);
 /* As a string of JSON, in quotes. */
 void text_add_json(Text *text, const char *string);
+/* As a word of a shell, in quotes where it needs them. */
+void text_add_word(Text *text, const char *word, size_t length);
 void text_clear(Text *text); /* keeps the room */
 void text_free(Text *text);
 

@@ -69,6 +69,9 @@ expect_no_out
 expect_err "$TMP/config/kfuse/bad.kf:2:"
 rm -r config
 refused 1 "'missing.kf'" 'x + 1' --shape 4 --ops missing.kf
+echo 'twice(x) = x + x' >'my own.kf'
+tuned 'twice(x)' --shape 4 --ops 'my own.kf'
+expect_out "-o out.npy --ops 'my own.kf'"
 refused 1 "'missing.kf'" ops --check missing.kf
 [ "$(printf '%s\n' "$err" | grep -o missing.kf | wc -l)" = 1 ] || fail "the file is named twice"
 

@@ -47,7 +47,7 @@ expect_npy out.npy 'f32 2x1 6 30'
 # The header's lines as options, in place of the file's or beside them.
 header=(--kernel twice --input 'x[n] : f32' --output 'y[n] : like x' --args 'x y n' --launch 'block = cpus')
 owned plain.c "${header[@]}" --computes 'y = 2 * x' --knob '__STEP__ 64 1024' --shape 1000
-expect_out "use it     kfuse tune plain.c --kernel 'twice' --input"
+expect_out "use it     kfuse tune plain.c --kernel twice --input"
 owned scale.c --shape 1000 --knob '__STEP__ 64' --json
 expect_json winner '{"STEP":64}'
 owned scale.c --shape 1000 --require '__STEP__ > 2000' --json

@@ -71,6 +71,20 @@ static void test_text(void **state) {
 }
 
 /* A host program may have set a locale with a decimal comma. */
+static void test_words_of_a_shell(void **state) {
+    static const char *const cases[][2] = {
+        {"my.kf", "my.kf"}, {"/a-b/c_1.kf", "/a-b/c_1.kf"}, {"", "''"}, {"my own", "'my own'"},
+        {"-x", "'-x'"},     {"it's", "'it'\\''s'"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Text text = {0};
+        text_add_word(&text, cases[i][0], strlen(cases[i][0]));
+        assert_string_equal(text_string(&text), cases[i][1]);
+        text_free(&text);
+    }
+}
+
 static void test_text_ignores_the_locale(void **state) {
     (void)state;
     bool comma = setlocale(LC_ALL, "de_DE.UTF-8") || setlocale(LC_ALL, "fr_FR.UTF-8");
@@ -360,6 +374,7 @@ int main(void) {
         cmocka_unit_test(test_arrays_grow),
         cmocka_unit_test(test_arena_strings),
         cmocka_unit_test(test_text),
+        cmocka_unit_test(test_words_of_a_shell),
         cmocka_unit_test(test_text_ignores_the_locale),
         cmocka_unit_test(test_text_distance),
         cmocka_unit_test(test_places),
