@@ -90,18 +90,23 @@ weights(x) = exp(x) / sum(exp(x))
 derivative weights(x, d) = weights(x) * (d - sum(d * weights(x)))
 logarithm(x) = log(x - 0.2)
 derivative logarithm(x) = 1 / (x - 0.2)
+product(y, dy, result) = y * dy * result
+derivative product(y, dy, result) wrt dy = y * result
+steady(x) = floor(x)
+derivative steady(x) = 0
 END
 run "$KFUSE" ops --check stated.kf
 expect_status 0
-expect_out '4 derivatives beside differences: 0 wrong'
+expect_out '6 derivatives beside differences: 0 wrong'
 wrong() { # SED NAME
     sed "$1" stated.kf >wrong.kf
     run "$KFUSE" ops --check wrong.kf
     expect_status 3
-    expect_out "derivative $2: at x = "
-    expect_out '4 derivatives beside differences: 1 wrong'
-    expect_err '1 of 4 derivatives are wrong'
+    expect_out "derivative $2: at "
+    expect_out '6 derivatives beside differences: 1 wrong'
+    expect_err '1 of 6 derivatives are wrong'
 }
 wrong 's/1 + sin(2/1 - sin(2/' 'snake wrt x'
 wrong 's/- sin(a\*x)\*\*2/+ sin(a*x)**2/' 'snake wrt a'
 wrong 's/d - sum(d/d + sum(d/' 'weights wrt x'
+wrong 's/wrt dy = y/wrt dy = y * 2/' 'product wrt dy'
