@@ -1,5 +1,4 @@
-/* In: keys of the store, which may come from anywhere. Out: what emit asks of them. A key is lines "name=value"
- * (tuner/problem.c writes them). */
+/* In: keys of the store, which may come from anywhere. Out: what emit asks of them. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,14 +7,6 @@
 #include "kfuse_objects.h"
 
 #define BUCKET_MOST ((int64_t)1 << 62)
-
-const char *key_field(const char *text, const char *name, uint32_t nth) {
-    size_t length = strlen(name);
-    for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
-        if (strncmp(text, name, length) == 0 && text[length] == '=' && nth-- == 0)
-            return text + length + 1;
-    return NULL;
-}
 
 static bool is_loose(const char *line) {
     return strncmp(line, "bucket=", 7) == 0 || strncmp(line, "device=", 7) == 0 ||
@@ -33,7 +24,7 @@ bool keys_are_alike(const char *a, const char *b) {
 }
 
 int key_arch(const char *text) {
-    const char *device = key_field(text, "device", 0);
+    const char *device = store_key_value(text, "device", 0, NULL);
     int major, minor;
     if (device && strncmp(device, "cpu ", 4) == 0) return 0;
     return device && sscanf(device, "cuda %2d.%1d", &major, &minor) == 2 && major > 0 && minor >= 0

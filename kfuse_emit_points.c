@@ -95,7 +95,7 @@ static bool best_trial(Points *p, const TuneProblem *problem, const char *key, b
         choice->spread = isfinite(result->spread) ? result->spread : 0;
         choice->origin = arena_printf(p->arena, "%s: tuned on %s at %s",
                                       trials[i].imported ? "imported, not judged here" : "stored",
-                                      one_line(p->arena, key_field(key, "device", 0)),
+                                      one_line(p->arena, store_key_value(key, "device", 0, NULL)),
                                       one_line(p->arena, trials[i].shape));
     }
     return choice->time > 0;
@@ -209,8 +209,8 @@ static bool choose_stored(Points *p, const TuneProblem *problem, Choice *choice)
         if (!shipped(p, arch) || arch <= newest || !keys_are_alike(keys[i], problem->key.text))
             continue;
         for (uint32_t k = 0; k < problem->kernel_count; k++) {
-            const char *mine = key_field(problem->key.text, "bucket", k),
-                       *other = key_field(keys[i], "bucket", k);
+            const char *mine = store_key_value(problem->key.text, "bucket", k, NULL),
+                       *other = store_key_value(keys[i], "bucket", k, NULL);
             bucket &= mine && other && strcspn(mine, "\n") == strcspn(other, "\n") &&
                       strncmp(mine, other, strcspn(mine, "\n")) == 0;
         }
@@ -326,7 +326,7 @@ static void add_alike(Points *p, const TuneProblem *problem, const char *key) {
         !best_trial(p, problem, key, false, &choice))
         return;
     const Bound *bound = problem->kernels[choice.kernel].bounds[0];
-    const char *bucket = key_field(key, "bucket", choice.kernel);
+    const char *bucket = store_key_value(key, "bucket", choice.kernel, NULL);
     if (!bucket || !key_bucket(bucket, bound->rank, extent)) return;
     for (uint32_t v = 0; v < p->e->variants.count; v++) {
         const ExportVariant *other = &p->e->variants.data[v];

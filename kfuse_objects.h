@@ -184,8 +184,7 @@ KfStatus race_ways(KfKernel *kernel, const TuneProblem *whole, const Partitions 
 KfStatus emit_points(KfProgram *program, const KfKernel *kernel, const char *point, const int *arch,
                      Arena *arena, Export *export_);
 
-/* kfuse_emit_keys.c: the value of a key's nth line "name=…", up to the line's end; NULL: there is none. */
-const char *key_field(const char *text, const char *name, uint32_t nth);
+/* kfuse_emit_keys.c */
 /* Whether two keys are the same program, for other sizes or on another device. */
 bool keys_are_alike(const char *a, const char *b);
 /* 90 of "cuda 9.0 …", 0 of a CPU; -1 of other devices, whose times say nothing here. */

@@ -9,29 +9,9 @@
 
 /* --- keys as fields */
 
-/* "device=cpu …": a line of a key. */
-typedef struct Field {
-    const char *name, *value;
-    int name_length, value_length;
-} Field;
-
-/* The field at *at, which moves to the next one; false at the end. */
-static bool next_field(const char **at, Field *field) {
-    const char *equals = strchr(*at, '='), *end = strchr(*at, '\n');
-    if (!equals || !end || equals > end) return false;
-    *field = (Field){*at, equals + 1, (int)(equals - *at), (int)(end - equals - 1)};
-    *at = end + 1;
-    return true;
-}
-
-static bool is_named(const Field *field, const char *name) {
-    return strlen(name) == (size_t)field->name_length &&
-           memcmp(name, field->name, (size_t)field->name_length) == 0;
-}
-
-static bool has_field(const char *key, const Field *wanted) {
-    Field field;
-    while (next_field(&key, &field))
+static bool has_field(const char *key, const StoreKeyField *wanted) {
+    StoreKeyField field;
+    while (store_key_next(&key, &field))
         if (field.name_length == wanted->name_length &&
             field.value_length == wanted->value_length &&
             memcmp(field.name, wanted->name,
@@ -42,32 +22,32 @@ static bool has_field(const char *key, const Field *wanted) {
 
 /* A field of that name which `key` has and `other` has not: several kernels of one key have a template
  * each. */
-static Field unmatched(const char *key, const char *other, const Field *named) {
-    Field field;
-    while (next_field(&key, &field))
+static StoreKeyField unmatched(const char *key, const char *other, const StoreKeyField *named) {
+    StoreKeyField field;
+    while (store_key_next(&key, &field))
         if (field.name_length == named->name_length &&
             memcmp(field.name, named->name, (size_t)named->name_length) == 0 &&
             !has_field(other, &field))
             return field;
-    return (Field){.value = "nothing", .value_length = 7};
+    return (StoreKeyField){.value = "nothing", .value_length = 7};
 }
 
 /* Whether both are of one program: its operations, types, and which extents are 1. */
 static bool same_program(const char *key, const char *other) {
-    Field field;
-    while (next_field(&key, &field))
-        if (is_named(&field, "ir") && !has_field(other, &field)) return false;
+    StoreKeyField field;
+    while (store_key_next(&key, &field))
+        if (store_key_is(&field, "ir") && !has_field(other, &field)) return false;
     return true;
 }
 
 static uint32_t differing(const char *key, const char *other) {
     uint32_t count = 0;
-    Field field;
-    while (next_field(&key, &field)) count += !has_field(other, &field);
+    StoreKeyField field;
+    while (store_key_next(&key, &field)) count += !has_field(other, &field);
     return count;
 }
 
-static const char *meaning(const Field *field) {
+static const char *meaning(const StoreKeyField *field) {
     static const char *const meanings[][2] = {
         {"template", "the kernel's text: names of arrays, layouts, or another build of kfuse"},
         {"class", "ranks, types and layouts"},
@@ -78,14 +58,14 @@ static const char *meaning(const Field *field) {
         {"compiler", "with its options"},
     };
     for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
-        if (is_named(field, meanings[i][0])) return meanings[i][1];
+        if (store_key_is(field, meanings[i][0])) return meanings[i][1];
     return "";
 }
 
 /* --- what is said */
 
 /* A key may come from anywhere, its values as they like. */
-static void print_value(Text *out, const char *head, const Field *field) {
+static void print_value(Text *out, const char *head, const StoreKeyField *field) {
     text_add(out, head);
     text_add_plain(out, field->value, (size_t)field->value_length);
 }
@@ -93,10 +73,10 @@ static void print_value(Text *out, const char *head, const Field *field) {
 /* Another program has other texts: that says nothing more. */
 static void print_differences(Text *out, const char *key, const char *other) {
     bool same = same_program(key, other);
-    Field mine;
-    for (const char *at = key; next_field(&at, &mine);) {
-        if (has_field(other, &mine) || (!same && is_named(&mine, "template"))) continue;
-        Field theirs = unmatched(other, key, &mine);
+    StoreKeyField mine;
+    for (const char *at = key; store_key_next(&at, &mine);) {
+        if (has_field(other, &mine) || (!same && store_key_is(&mine, "template"))) continue;
+        StoreKeyField theirs = unmatched(other, key, &mine);
         text_printf(out, "  differs  %.*s", mine.name_length, mine.name);
         if (*meaning(&mine)) text_printf(out, " (%s)", meaning(&mine));
         print_value(out, "\n    here   ", &mine);

@@ -29,6 +29,17 @@ typedef struct StoreKey {
     const char *shape; /* the exact shape "4096x4096; 4096" */
 } StoreKey;
 
+/* A line "device=cpu …" of a key's text. */
+typedef struct StoreKeyField {
+    const char *name, *value;
+    int name_length, value_length;
+} StoreKeyField;
+/* The next field from *at on, which moves behind it; false at the end. */
+bool store_key_next(const char **at, StoreKeyField *field);
+bool store_key_is(const StoreKeyField *field, const char *name);
+/* The value of the nth field of that name, up to the line's end; NULL: there is none. `length` may be NULL. */
+const char *store_key_value(const char *text, const char *name, uint32_t nth, int *length);
+
 typedef struct StoredTrial {
     const char *point; /* "VEC=4,BLOCK=256" */
     const char *shape;

@@ -76,15 +76,13 @@ static void add_binary(Text *line, const Put *put) {
 
 /* The value of the key's first line "name=…". */
 static void add_of_key(Text *line, const char *name, const char *key) {
-    size_t length = strlen(name);
-    for (const char *at = key; at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL) {
-        if (strncmp(at, name, length) != 0 || at[length] != '=') continue;
-        Text value = {0};
-        text_add_bytes(&value, at + length + 1, strcspn(at + length + 1, "\n"));
-        add_text(line, name, text_string(&value));
-        text_free(&value);
-        return;
-    }
+    int length;
+    const char *found = store_key_value(key, name, 0, &length);
+    Text value = {0};
+    if (!found) return;
+    text_add_bytes(&value, found, (size_t)length);
+    add_text(line, name, text_string(&value));
+    text_free(&value);
 }
 
 /* --- lines */
